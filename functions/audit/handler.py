@@ -237,7 +237,7 @@ def build(
         lambda message: audit_message(
             message, deps, settings, queue, report, sweep_store, now=clock()
         ),
-        failed="AuditFailed",
+        failure_metric="AuditFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,

@@ -185,7 +185,7 @@ def assemble(
     return Batch(
         SqsMessage,
         Deliverer(deps, retries, names, checks, report).handle_message,
-        failed="DeliveryFailed",
+        failure_metric="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=retries,
         report=report,

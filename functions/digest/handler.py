@@ -26,7 +26,7 @@ from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, MalformedData
 from sageaudit.output.text.links import HistoryLocation
-from sageaudit.workflows.digest import DigestDependencies, send_digest
+from sageaudit.workflows.digest import DigestDependencies, write_digest
 from sageaudit.workflows.report import ReportSource
 
 _WRITE_RESERVE_MS = 60_000
@@ -62,7 +62,7 @@ class Digester(Struct, frozen=True):
             self.report.flush()
 
     def _digest(self) -> str | None:
-        outcome = send_digest(self.deps, now=self.clock())
+        outcome = write_digest(self.deps, now=self.clock())
         self.report.unreadable(self.deps.history.take_unreadable())
         if isinstance(outcome, str):
             self.report.info("no digest", reason=outcome)

@@ -118,7 +118,7 @@ class Notifier(Struct, frozen=True):
     def notify_about(self, key: JobKey, version: int, document: AuditDocument) -> None:
         """Decides whether to send a message about an audit. Raises MalformedData or AwsError."""
         notification = notify(key, version, document, self.deps, now=self.clock())
-        decision = notification.decision
+        decision = notification.alert_decision
         for channel in notification.held_channels:
             self.report.count("MessagesHeld", channel=channel)
         if notification.job_line:
@@ -134,7 +134,7 @@ class Notifier(Struct, frozen=True):
         self.report.info(
             "notified",
             kind=decision.kind,
-            why=decision.why,
+            why=decision.news_text,
             recommendation=recommendation,
             **labels,
         )
@@ -236,7 +236,7 @@ def assemble(
         return Batch(
             record,
             work,
-            failed="NotDecided",
+            failure_metric="NotDecided",
             stop_before_ms=_STOP_BEFORE_MS,
             retries=retries,
             report=report,

@@ -198,10 +198,11 @@ class AuditHistory:
     def audit(
         self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
     ) -> AuditDocument | None:
-        """Returns the audit of `job`; None if it cannot be read.
+        """Returns the audit of `job`; None if the history lacks the job or this version.
 
         `job` is a row of another query, or a job's name or ARN. `version` selects an earlier
-        version. Raises JobNotFound for a name that no job has.
+        version. Raises JobNotFound for a name that no job has, and UnreadableItem if the stored
+        audit cannot be read.
         """
         history = self._source.history
         key = (

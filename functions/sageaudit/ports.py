@@ -54,7 +54,7 @@ class QueueDepth(Struct, frozen=True):
     retention_s: int
 
 
-class Pending(Protocol[T_co]):
+class PendingCall(Protocol[T_co]):
     """A call that was submitted to a worker."""
 
     def result(self) -> T_co:
@@ -67,10 +67,10 @@ class Pending(Protocol[T_co]):
 class Workers(Protocol):
     """Runs calls at the same time."""
 
-    def submit(self, call: Callable[[], T]) -> Pending[T]:
+    def submit(self, call: Callable[[], T]) -> PendingCall[T]:
         """Submits the call to a worker."""
 
-    def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+    def wait_for_any(self, pending_calls: Collection[PendingCall[T]]) -> Collection[PendingCall[T]]:
         """Waits for these calls, and returns the finished ones.
 
         It may return none, so that the caller can check whether to stop.
@@ -144,7 +144,7 @@ class SweepStore(Protocol):
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Stores that the run's event was sent."""
 
-    def record_event_arrival(self, key: JobKey, at: datetime) -> None:
+    def record_event_arrival(self, key: JobKey, arrived_at: datetime) -> None:
         """Stores that the run's own event arrived, unless an event is already stored."""
 
 
@@ -212,15 +212,15 @@ class History(Protocol):
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | None = None,
+        ended_before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of one list, newest end first. For RunQuery.due_until, the row that is
         due for the longest time comes first.
 
-        The history is read while the iterator is consumed, so any row can raise AwsError. `before`
-        selects runs that ended before this time. `page_size`: how many rows the caller expects to
-        take. The first request reads about this many, later requests read more.
+        The history is read while the iterator is consumed, so any row can raise AwsError.
+        `ended_before` selects runs that ended before this time. `page_size`: how many rows the
+        caller expects to take. The first request reads about this many, later requests read more.
         """
 
     def unreadable_items(self) -> tuple[UnreadableItem, ...]:
@@ -371,9 +371,9 @@ class SendLedger(Protocol):
         """Returns the stored state of this channel."""
 
     def replace_circuit(
-        self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
+        self, channel: str, expected_circuit: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit` and returns True if the stored state is `expected`.
+        """Stores `new_circuit` and returns True if the stored state is `expected_circuit`.
 
         Otherwise returns False and changes nothing.
         """

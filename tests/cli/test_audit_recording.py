@@ -52,7 +52,9 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
     assert document["bill"]["total_usd"] is None
     assert document["audit"]["settled"] is False
     assert {x["code"] for x in document["unknown"]} == {"job_not_finished"}
-    judging = {rule.info.name for rule in load() if rule.on and rule.scope in JOB_SCOPES}
+    judging = {
+        rule.info.name for rule in load() if rule.is_on_by_default and rule.scope in JOB_SCOPES
+    }
     assert {x["rule"] for x in document["unknown"]} == judging
     assert (document["findings"], document["clear"]) == ([], [])
 

@@ -407,7 +407,7 @@ def test_the_rows_of_accounts_fit_the_terminal(width: int, options: bool) -> Non
     """Large amounts leave no room for names in 80 columns."""
     millions = Decimal("1234567.89")
     sums = Sums(jobs=12_345, total_usd=millions, avoidable_usd=millions, lost_usd=millions)
-    status = AccountStatus(OWN, "research", listed=12_346, sums=sums)
+    status = AccountStatus(OWN, "research", listed_job_count=12_346, sums=sums)
     console = Console(width=width, record=True, file=StringIO())
     view.show_accounts([status], console)
     output = console.export_text()

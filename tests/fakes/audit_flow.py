@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.domain.usage.measurements import Measurements, MissingMetrics
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
@@ -70,7 +70,7 @@ class FakeMetrics:
 
     minutes: int = 60
     use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 60, "memory": 60, "gpu": 90})
-    missing: Missing | None = None
+    missing: MissingMetrics | None = None
     whole_at: datetime | None = None
     """The time from which all 60 minutes are available."""
     read_count: int = 0

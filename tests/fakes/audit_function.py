@@ -91,7 +91,7 @@ class AuditFunction:
             lambda message: audit_message(
                 message, self.deps, SETTINGS, queue, self.report, notes, now=self.clock()
             ),
-            failed="AuditFailed",
+            failure_metric="AuditFailed",
             stop_before_ms=0,
             retries=QueueRetries([queue], dead, self.clock),
             report=self.report,

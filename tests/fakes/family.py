@@ -170,7 +170,9 @@ def is_first_alert(outcome: AlertDecision | AwsError) -> bool:
     """Whether it is a subject's first message, without any text about what changed."""
     if not is_sent(outcome) or outcome.kind is not AlertKind.FIRST:
         return False
-    return not any((outcome.why, outcome.follow_up_reason, outcome.previous_alert, outcome.spike))
+    return not any(
+        (outcome.news_text, outcome.follow_up_reason, outcome.previous_alert, outcome.spike)
+    )
 
 
 def is_suppressed(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
@@ -218,7 +220,7 @@ class FamilyStory:
         except AwsError as error:
             return error
         else:
-            return self.notification.decision
+            return self.notification.alert_decision
         finally:
             self.queue_notices(now)
 

@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics, RawSeries
 from sageaudit.structs import replace
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
@@ -269,7 +269,7 @@ def series(
 
 def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -> Measurements:
     """Returns the measurements of a job from these series."""
-    return measure(on, raw, types, missing_reason=Missing("metric_missing", "no points"))
+    return measure(on, raw, types, missing_reason=MissingMetrics("metric_missing", "no points"))
 
 
 def host_series(

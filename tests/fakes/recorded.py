@@ -19,7 +19,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.domain.usage.measurements import Measurements, MissingMetrics
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import audit_job
@@ -27,7 +27,7 @@ from tests.fakes.jobs import START
 from tests.fakes.packaged_prices import packaged_market
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"
-ABSENT = Missing("metric_missing", "the recording lacks these metrics of this job")
+ABSENT = MissingMetrics("metric_missing", "the recording lacks these metrics of this job")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics, RawSeries
 from sageaudit.errors import MalformedData, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
@@ -60,7 +60,7 @@ class _AnyMetrics(FakeMetrics):
         start = job.started_at or CREATED
         series = [RawSeries(host, name, start, 60, (50.0,) * 60) for host, name in names]
         return measure(
-            job, series, TYPES, missing_reason=Missing("metric_missing", "there is none")
+            job, series, TYPES, missing_reason=MissingMetrics("metric_missing", "there is none")
         )
 
 

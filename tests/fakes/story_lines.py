@@ -28,7 +28,7 @@ from sageaudit.domain.advice.comparison import find_cost_spike
 from sageaudit.domain.alert.alert import Alert, AlertCase, AlertDecision, AlertKind, PastAlerts
 from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.alert.rule import alerts_for_decision, decide
-from sageaudit.domain.audit.finding_document import AmountKind, Recommendation
+from sageaudit.domain.audit.finding_document import AmountKind, RunRecommendation
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
@@ -189,12 +189,12 @@ def _decision(what: str, at: datetime, region: str) -> Decision:
     )
 
 
-def _advised(worth: AmountKind, name: str, amount: Decimal | None) -> Recommendation:
+def _advised(worth: AmountKind, name: str, amount: Decimal | None) -> RunRecommendation:
     letter = name.rstrip("'")
-    return Recommendation(f"rule-{letter}", f"P.{letter}", name, Severity.LOW, worth, amount)
+    return RunRecommendation(f"rule-{letter}", f"P.{letter}", name, Severity.LOW, worth, amount)
 
 
-def _found(what: str) -> Iterator[Recommendation]:
+def _found(what: str) -> Iterator[RunRecommendation]:
     for word, usd, name in _FOUND.findall(_COST.sub("", what)):
         worth = AmountKind(word.strip() or "counted")
         letter = name or ("T" if worth is AmountKind.POSSIBLE else "A")

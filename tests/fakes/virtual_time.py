@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from sageaudit.ports import Pending
+from sageaudit.ports import PendingCall
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False)
 class VirtualCall(Generic[T]):
-    """Implements Pending."""
+    """Implements PendingCall."""
 
     time: "VirtualTime"
     call: Callable[[], T]
@@ -79,7 +79,7 @@ class VirtualTime:
         self._waiting.append(call_handle)
         return call_handle
 
-    def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+    def wait_for_any(self, pending: Collection[PendingCall[T]]) -> Collection[PendingCall[T]]:
         calls: list[Any] = list(pending)
         self.run_until(lambda: any(call.is_done for call in calls))
         return [call for call in calls if call.is_done]

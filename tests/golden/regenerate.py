@@ -107,7 +107,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
             replace(
                 _first_alert(rule, "612"),
                 kind=AlertKind.WORSE,
-                why="it now comes to at least $100 a month",
+                news_text="it now comes to at least $100 a month",
                 previous_alert=counted_alert,
             ),
         ),
@@ -117,7 +117,8 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
                 follow_up,
                 kind=AlertKind.FOLLOW_UP,
                 follow_up_reason=FollowUpReason.CAME_BACK,
-                why="it is back after a fix, found for the third time; it cost $1,236.00 so far",
+                news_text="it is back after a fix, found for the third time; "
+                "it cost $1,236.00 so far",
             ),
         ),
         "cost-spike": (

@@ -13,7 +13,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Metric, MissingMetrics, RawSeries
 from tests.fakes.jobs import REGION, START, training_answer
 
 TRAINING = START + timedelta(minutes=10)
@@ -44,7 +44,7 @@ def test_curves_of_a_recording_are_served_by_cloudwatch() -> None:
         job,
         raw,
         packaged.instance_types(),
-        missing_reason=Missing("metric_missing", "CloudWatch has no points"),
+        missing_reason=MissingMetrics("metric_missing", "CloudWatch has no points"),
     )
     assert served.curves == recorded.curves
     assert [len(curve.points) for curve in served.curves.values()] == [3, 1]

@@ -25,7 +25,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import Requirement
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Measurements, MissingMetrics, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, RequestCase
 from sageaudit.structs import replace
@@ -41,7 +41,7 @@ from tests.labelled.story import FAMILY, ONE, SEARCH, Story, stories_of_kind
 
 SEEDS = {ONE: (1, 2, 3, 4, 5), FAMILY: (1, 2), SEARCH: (1, 2)}
 """Seeds by kind of story: each gives other lengths, loads and noise."""
-_ABSENT = Missing("metric_missing", "no points")
+_ABSENT = MissingMetrics("metric_missing", "no points")
 _DAY = timedelta(days=1)
 
 

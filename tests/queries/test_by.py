@@ -97,9 +97,9 @@ def column_value(row: ListRow, column: Column) -> object:
     """Returns a row's value of a column."""
     if isinstance(row, RuleFinding):
         return row.finding.rule if column.name == "rule" else column_value(row.summary, column)
-    if column.length is None:
+    if column.period_length is None:
         return column.value_of(row)
-    return column.length.label(column.length.first_day(row.ended_at.date()))
+    return column.period_length.label(column.period_length.first_day(row.ended_at.date()))
 
 
 def waste_and_possible(row: ListRow) -> tuple[Decimal | None, Decimal | None]:

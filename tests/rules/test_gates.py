@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import RULE_FAILED, judge
@@ -101,9 +101,9 @@ def test_a_rule_that_is_off_waits_for_the_policy(name: str) -> None:
         min_earlier_runs=0,
     )
     [(_, answer)] = judge(case(job_for(rule, 60)), [rule])
-    says = "set `on` of its card: True judges at once, False waits for the policy"
-    assert isinstance(answer, NotApplicable) is not rule.on, says
-    assert not rule.on or answer == REACHED, says
+    says = "set `is_on_by_default` of its card: True judges at once, False waits for the policy"
+    assert isinstance(answer, NotApplicable) is not rule.is_on_by_default, says
+    assert not rule.is_on_by_default or answer == REACHED, says
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
     assert answer == Unknown("metric_missing", f"{metric.value}: no points"), (
         f"take Metric.{metric.name} from `required_metrics` of {name}'s card if it judges without"
     )
-    denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+    denied = MissingMetrics("metric_denied", "cloudwatch:GetMetricData is not permitted")
     answer = gate_answer(rule, run, measure(run, (), TYPES, missing_reason=denied))
     assert isinstance(answer, Unknown)
     assert (answer.code, answer.reason.partition(": ")[2]) == ("metric_denied", denied.reason)

@@ -27,7 +27,7 @@ RULES = {rule.info.name: rule for rule in catalogue.load()}
 QUIET = {"max-runtime-loose"}
 """The rules whose cards say `sent_to_channels=False`."""
 OFF = {"trainium-candidate"}
-"""The rules whose cards say `on=False`."""
+"""The rules whose cards say `is_on_by_default=False`."""
 ONCE_A_FAMILY = {
     "spot-not-used",
     "warm-pool-candidate",
@@ -156,9 +156,10 @@ def test_guard_rails_stay_out_of_chat() -> None:
 
 def test_rules_on_request_wait_for_the_policy() -> None:
     """For teams that would port to Neuron."""
-    off = {rule.info.name for rule in catalogue.load() if not rule.on}
+    off = {rule.info.name for rule in catalogue.load() if not rule.is_on_by_default}
     assert off == OFF, (
-        f"add the rule to OFF of this file, or take `on=False` from its card: {off ^ OFF}"
+        "add the rule to OFF of this file, or take `is_on_by_default=False` from its card: "
+        f"{off ^ OFF}"
     )
 
 

@@ -31,7 +31,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Missing, RawSeries
+from sageaudit.domain.usage.measurements import MissingMetrics, RawSeries
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
@@ -68,7 +68,7 @@ ASKED_HOSTS, ASKED_PERIOD_S = 200, 1800
 AUDITS = 20
 """Audits of one job in one sample."""
 SAMPLES = 9
-_ABSENT = Missing("metric_missing", "no points")
+_ABSENT = MissingMetrics("metric_missing", "no points")
 
 
 def audits_a_second(name: str) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 from sageaudit.domain.advice.advice import Decision, DecisionAction, recommendation_id
 from sageaudit.domain.advice.totals import MONTH_DAYS, estimate_month
 from sageaudit.domain.alert.alert import REPEAT_AFTER, Alert, AlertDecision, AlertKind
-from sageaudit.domain.audit.finding_document import AmountKind, Recommendation
+from sageaudit.domain.audit.finding_document import AmountKind, RunRecommendation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
@@ -181,7 +181,9 @@ def _run(
     if is_hung:
         usd *= workload.hung_times
         recommendations = [
-            Recommendation("failed-spend", "", "", Severity.HIGH, AmountKind.COUNTED, _cents(usd))
+            RunRecommendation(
+                "failed-spend", "", "", Severity.HIGH, AmountKind.COUNTED, _cents(usd)
+            )
         ]
     facts = run_summary(
         elapsed_s=Decimal(3600),
@@ -206,9 +208,9 @@ def _is_fixed(workload: Workload, moment: datetime) -> bool:
 
 def _recommendation(
     letter: str, usd: Decimal, worth: AmountKind = AmountKind.COUNTED
-) -> Recommendation:
+) -> RunRecommendation:
     parameter = f"P.{letter}"
-    return Recommendation(f"rule-{letter}", parameter, letter, Severity.LOW, worth, _cents(usd))
+    return RunRecommendation(f"rule-{letter}", parameter, letter, Severity.LOW, worth, _cents(usd))
 
 
 def _cents(usd: Decimal) -> Decimal:

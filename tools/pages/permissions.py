@@ -78,7 +78,7 @@ def _rows() -> Iterable[str]:
             for option in _OPTIONS
             if needs.option_actions(option)
         )
-        by_needs.setdefault((_names(needs.required), options), []).append(f"`{name}`")
+        by_needs.setdefault((_names(needs.required_actions), options), []).append(f"`{name}`")
     for (always, options), names in by_needs.items():
         yield f"| {', '.join(names)} | {always or 'nothing'} | {options} |"
 

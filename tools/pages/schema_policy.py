@@ -342,7 +342,7 @@ def _severity() -> Schema:
 
 
 def _rules(rules: tuple[Rule, ...], names: Schema) -> Schema:
-    on_request = ", ".join(rule.info.name for rule in rules if not rule.on)
+    on_request = ", ".join(rule.info.name for rule in rules if not rule.is_on_by_default)
     return _table(
         "Which rules judge, and their thresholds: a table for each rule.",
         {

@@ -107,7 +107,7 @@ RECOMMENDATION_FILTER_OPTIONS = options.option_group(
 
 
 def change_text(recommendation: FamilyRecommendation) -> str:
-    """Returns a recommendation's parameter with its new value, or its rule without a parameter."""
+    """Returns the parameter to change with its new value; the rule if no parameter changes."""
     return (
         f"{recommendation.parameter} = {recommendation.new}"
         if recommendation.parameter

@@ -359,5 +359,5 @@ def load() -> tuple[Guide, ...]:
     )
 
 
-def _values(accepted: TraitValue | list[TraitValue]) -> list[TraitValue]:
-    return accepted if isinstance(accepted, list) else [accepted]
+def _values(accepted_values: TraitValue | list[TraitValue]) -> list[TraitValue]:
+    return accepted_values if isinstance(accepted_values, list) else [accepted_values]

@@ -289,7 +289,7 @@ class RunningJob(Struct, frozen=True):
 
 
 def due_messages(
-    running: RunningJob,
+    running_job: RunningJob,
     state: WatchState,
     settings: WatchSettings,
     silenced_kinds: Collection[RunningKind] = (),
@@ -298,27 +298,27 @@ def due_messages(
 
     The first kind is the headline. `silenced_kinds`: the kinds that must not be sent.
     """
-    is_working = working_since(running.job) is not None
+    is_working = working_since(running_job.job) is not None
     due = {
-        RunningKind.IDLE: _is_idle(running, state, settings),
-        RunningKind.LIMIT: is_working and _is_near_limit(running),
-        RunningKind.LONG_RUN: is_working and _is_long(running, settings),
-        RunningKind.RESUMED: _has_resumed(running, state),
+        RunningKind.IDLE: _is_idle(running_job, state, settings),
+        RunningKind.LIMIT: is_working and _is_near_limit(running_job),
+        RunningKind.LONG_RUN: is_working and _is_long(running_job, settings),
+        RunningKind.RESUMED: _has_resumed(running_job, state),
     }
     return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silenced_kinds})
 
 
-def _has_resumed(running: RunningJob, state: WatchState) -> bool:
-    idleness = running.idleness
+def _has_resumed(running_job: RunningJob, state: WatchState) -> bool:
+    idleness = running_job.idleness
     return bool(state.idle_since and idleness and idleness.resumed_at and idleness.is_working)
 
 
-def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
+def _is_idle(running_job: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
     """Returns whether the job is idle for long enough, and this idle time was not reported.
 
     False after `MAX_IDLE_MESSAGES` messages.
     """
-    idleness = running.idleness
+    idleness = running_job.idleness
     if (
         idleness is None
         or idleness.idle_minutes < settings.idle_minutes
@@ -328,15 +328,15 @@ def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) ->
     return state.idle_since is None or idleness.resumed_at is not None
 
 
-def _is_near_limit(running: RunningJob) -> bool:
-    limit, ran_s = running.limit, running.ran_s
+def _is_near_limit(running_job: RunningJob) -> bool:
+    limit, ran_s = running_job.limit, running_job.ran_s
     if limit is None or not ran_s:
         return False
-    return limit.is_unlikely_to_finish or is_limit_near(limit, ran_s, running.runs)
+    return limit.is_unlikely_to_finish or is_limit_near(limit, ran_s, running_job.runs)
 
 
-def _is_long(running: RunningJob, settings: WatchSettings) -> bool:
-    longest_s, ran_s = running.runs.longest_s, running.ran_s
+def _is_long(running_job: RunningJob, settings: WatchSettings) -> bool:
+    longest_s, ran_s = running_job.runs.longest_s, running_job.ran_s
     if not longest_s or not ran_s or ran_s < _MIN_LONG_RUN_S:
         return False
     return ran_s > settings.longest_times * longest_s
@@ -345,7 +345,7 @@ def _is_long(running: RunningJob, settings: WatchSettings) -> bool:
 def advance_state(
     state: WatchState,
     kinds: Collection[RunningKind],
-    running: RunningJob,
+    running_job: RunningJob,
     channels: tuple[str, ...],
 ) -> WatchState:
     """Returns the state after a message of these kinds was sent to these channels."""
@@ -353,11 +353,11 @@ def advance_state(
     sent_state = replace(
         state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | sent_once
     )
-    if RunningKind.IDLE in kinds and running.idleness is not None:
+    if RunningKind.IDLE in kinds and running_job.idleness is not None:
         return replace(
             sent_state,
-            idle_since=running.idleness.idle_since,
-            idle_until=running.idleness.known_until,
+            idle_since=running_job.idleness.idle_since,
+            idle_until=running_job.idleness.known_until,
             idle_message_count=state.idle_message_count + 1,
             channels=channels,
         )

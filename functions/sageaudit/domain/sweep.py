@@ -191,7 +191,7 @@ class ListProgress(Struct, frozen=True):
     oldest_open_created_at: datetime | None
     edge: frozenset[str] = frozenset()
 
-    def after(self, page: Sequence[ListedJob]) -> ListProgress:
+    def advance(self, page: Sequence[ListedJob]) -> ListProgress:
         """Returns the progress after a page.
 
         Jobs with the same creation time may be on two pages, so `edge` remembers their ARNs.
@@ -236,11 +236,12 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 class SentEvent(Struct, frozen=True):
     """The record of the last event of a run.
 
-    `at`: when sageaudit sent the event, or when an event arrived whose audit failed or has to wait.
-    `due_at`: when the run was due to be audited again; None if the event has another reason.
+    `last_event_at`: when sageaudit sent the event, or when an event arrived whose audit failed or
+    has to wait. `due_at`: when the run was due to be audited again; None if the event has another
+    reason.
     """
 
-    at: datetime
+    last_event_at: datetime
     due_at: datetime | None
 
 

@@ -70,12 +70,13 @@ def first_page(
 ) -> AnswerPage:
     """Returns the first `limit` rows, and whether there are more.
 
-    `with_summaries` reads the whole summary of each finding. `only_above_zero` leaves out audits of
-    $0 if the order is by dollars. Every row is read for an order by duration or waiting time, and
-    for findings by an amount. Other reads do not grow with the history, unless a filter without an
-    index matches few rows.
+    `with_summaries`: adds the whole summary of the run to each finding. `only_above_zero`: leaves
+    out audits of $0 if the order is by dollars.
+
+    Every row is read for an order by duration or waiting time, and for findings by an amount. Other
+    reads do not grow with the history, unless a filter without an index matches few rows.
     """
-    _check(question)
+    _check_sort_order(question)
     lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
     if question.sort is SortOrder.NEWEST:
         rows = _matching_rows(lists, question, with_summaries=with_summaries)
@@ -96,7 +97,7 @@ def iterate_rows(
 ) -> Iterator[ListRow]:
     """Yields every row as it is read. An order by an amount keeps all rows in memory.
 
-    `with_summaries` reads the whole summary of each finding.
+    `with_summaries`: adds the whole summary of the run to each finding.
     """
     if question.rule is None:
         return iterate_audits(lists, question)
@@ -105,15 +106,19 @@ def iterate_rows(
 
 def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
     """Yields every audit of a question without a rule."""
-    _check(question)
+    _check_sort_order(question)
     return _sorted_rows(_matching_audits(lists, question), question)
 
 
 def iterate_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
-    """Yields every finding of a question with a rule. `with_summaries` reads each whole summary."""
-    _check(question)
+    """Yields each finding of `rule` that passes the question's filters, in the question's order.
+
+    `with_summaries`: adds the whole summary of the run to each finding. Otherwise a summary is read
+    only if a filter needs it.
+    """
+    _check_sort_order(question)
     return _sorted_rows(
         _matching_findings(lists, question, rule, with_summaries=with_summaries), question
     )
@@ -123,7 +128,7 @@ def _sorted_rows(rows: Iterator[Row], question: Question) -> Iterator[Row]:
     return rows if question.sort is SortOrder.NEWEST else iter(_sort_by_amount(rows, question))
 
 
-def _check(question: Question) -> None:
+def _check_sort_order(question: Question) -> None:
     """Raises BadUsage for an order that audits or findings do not have."""
     if question.sort in COUNT_SORTS:
         raise BadUsage(f"only sums are sorted by {question.sort}: `sageaudit by`")

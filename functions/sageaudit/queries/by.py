@@ -52,7 +52,7 @@ _WHOLE_JOB_FIELDS = (*_FINDING_FIELDS, "judged_usd", "idle_usd", "costliest_rule
 
 def period_length(columns: Sequence[Column]) -> PeriodLength | None:
     """Returns the length of the periods that the columns ask for; None without a period."""
-    return next((column.length for column in columns if column.length), None)
+    return next((column.period_length for column in columns if column.period_length), None)
 
 
 def default_since(columns: Sequence[Column]) -> str:
@@ -81,7 +81,7 @@ def sum_by(
     With a rule, a job counts only if its finding is neither exempt nor covered by another one. The
     dollars are then only the rule's. `read_runs` reads each audit, which hours and medians need.
     """
-    group_columns = [column for column in columns if not column.length]
+    group_columns = [column for column in columns if not column.period_length]
     length = period_length(columns)
     if length is not None:
         periods = sort_rows(
@@ -138,10 +138,12 @@ class _Timeline(Struct, frozen=True):
 
         A rule's dollars are unknown if no job was judged, or if the rule found nothing.
         """
-        total = _between(self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars)
+        total = _sums_between(
+            self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars
+        )
         if self.all_jobs is None:
             return total
-        all_jobs = _between(self.all_jobs, first_day, last_day, has_rule_dollars=False)
+        all_jobs = _sums_between(self.all_jobs, first_day, last_day, has_rule_dollars=False)
         if self.days and all_jobs.avoidable_usd is not None:
             return total
         return replace(total, nothing_judged=True)
@@ -228,7 +230,7 @@ def _projected_spend(timeline: _Timeline, first: date, today: date, days: int) -
     return spent_usd + today_usd + (days - finished_days - 1) * daily_usd
 
 
-def _between(days: _Days, first: date, last_day: date, *, has_rule_dollars: bool) -> SumsRow:
+def _sums_between(days: _Days, first: date, last_day: date, *, has_rule_dollars: bool) -> SumsRow:
     parts = chain(*(days.get(day, ()) for day in days_between(first, last_day)))
     return _total(parts, has_rule_dollars=has_rule_dollars)
 

@@ -101,7 +101,7 @@ def find_changes(
     `history_since` had it; None searches the whole history. Raises BadUsage for a day, week or
     month.
     """
-    if column.length:
+    if column.period_length:
         raise BadUsage(
             f"changes are not by {column.name}: `sageaudit by {column.name}` compares periods"
         )
@@ -161,30 +161,30 @@ def _sums_by_name(
 
 
 def _names_seen_earlier(
-    earlier: HistoryLists, question: Question, column: Column, today: date, since: date | None
+    earlier_lists: HistoryLists, question: Question, column: Column, today: date, since: date | None
 ) -> set[Any]:
-    days = audited_days(earlier.history)
-    if not days or days[0] >= earlier.window.first_day:
+    days = audited_days(earlier_lists.history)
+    if not days or days[0] >= earlier_lists.window.first_day:
         return set()
     first = max(days[0], since or days[0])
-    seen_earlier = earlier.in_window(make_window(first, earlier.window.first_day))
+    seen_earlier = earlier_lists.in_window(make_window(first, earlier_lists.window.first_day))
     return {*_sums_by_name(seen_earlier, question, column, today)}
 
 
 def _direction(
-    now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
+    now: SumsRow, earlier_sums: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
     """Returns how the spend changed; None if that is unknown.
 
     GONE needs one earlier job. The other kinds need a history that covers all days before.
     """
-    if before.jobs and not now.jobs:
+    if earlier_sums.jobs and not now.jobs:
         return ChangeKind.GONE
     if not is_covered:
         return None
-    if not before.jobs:
+    if not earlier_sums.jobs:
         return (ChangeKind.RETURNED if was_seen_earlier else ChangeKind.NEW) if now.jobs else None
-    change_usd = _difference(now.total_usd, before.total_usd)
+    change_usd = _difference(now.total_usd, earlier_sums.total_usd)
     if not change_usd:
         return None if change_usd is None else ChangeKind.SAME
     return ChangeKind.INCREASED if change_usd > 0 else ChangeKind.DECREASED

@@ -56,7 +56,7 @@ class Column(Struct, frozen=True):
     scope: Scope | None = None
     needs_summary: bool = False
     groupable: bool = True
-    length: PeriodLength | None = None
+    period_length: PeriodLength | None = None
     is_tag: bool = False
     unit: str = ""
 
@@ -219,7 +219,7 @@ COLUMNS = (
         matches=_has_image,
     ),
     Column("usage_type"),
-    *(Column(length.value, field="period", length=length) for length in PeriodLength),
+    *(Column(length.value, field="period", period_length=length) for length in PeriodLength),
     Column(
         "tag", "Jobs with this value of a cost tag, such as team=growth; without a value, jobs"
         " without the tag. May be repeated.", parse=_parse_tags, matches=_has_tags,

@@ -65,31 +65,33 @@ class HistoryLists(Struct, frozen=True):
         return replace(self, window=window)
 
     def audits(self, question: Question) -> Iterator[AuditSummary]:
-        """Yields the audits of the list that answers the question. Other filters are not applied
-        yet.
+        """Yields the window's audits, newest first.
+
+        `question`: its `index` selects the list of a family, an owner or an account; all other
+        filters are not applied.
         """
-        before = self.window.until
+        ended_before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
-            return self._runs_of_families(question, question.family, before)
+            return self._runs_of_families(question, question.family, ended_before)
         if question.index is RunIndex.OWNER and question.owner is not None:
-            return self.jobs_of_owner(question.owner, before)
+            return self.jobs_of_owner(question.owner, ended_before)
         if question.index is RunIndex.ACCOUNT and question.account is not None:
-            return self._rows([RunQuery.for_account(question.account)], before)
-        return self._rows(map(RunQuery.for_day, self._days_back(before)), before)
+            return self._rows([RunQuery.for_account(question.account)], ended_before)
+        return self._rows(map(RunQuery.for_day, self._days_back(ended_before)), ended_before)
 
     def findings(self, rule: str) -> Iterator[RuleFinding]:
         """Yields the findings of one rule."""
         return self._rows([RunQuery.for_rule(rule)], self.window.until)
 
     def runs_of_family(
-        self, account: str, region: str, family: str, before: datetime
+        self, account: str, region: str, family: str, ended_before: datetime
     ) -> Iterator[AuditSummary]:
-        """Yields the window's runs of one family that ended before `before`, newest first."""
-        return self._rows([RunQuery.for_family(account, region, family)], before)
+        """Yields the window's runs of one family that ended before `ended_before`, newest first."""
+        return self._rows([RunQuery.for_family(account, region, family)], ended_before)
 
-    def jobs_of_owner(self, owner: str, before: datetime) -> Iterator[AuditSummary]:
-        """Yields the window's jobs of one owner that ended before `before`, newest first."""
-        return self._rows([RunQuery.for_owner(owner)], before)
+    def jobs_of_owner(self, owner: str, ended_before: datetime) -> Iterator[AuditSummary]:
+        """Yields the window's jobs of one owner that ended before `ended_before`, newest first."""
+        return self._rows([RunQuery.for_owner(owner)], ended_before)
 
     def daily_sums(
         self,
@@ -120,7 +122,7 @@ class HistoryLists(Struct, frozen=True):
                 yield row
 
     def _runs_of_families(
-        self, question: Question, family: str, before: datetime
+        self, question: Question, family: str, ended_before: datetime
     ) -> Iterator[AuditSummary]:
         account, region = question.account, question.region
         if (
@@ -132,19 +134,20 @@ class HistoryLists(Struct, frozen=True):
         else:
             rows = self.daily_sums(Scope.FAMILY, account=account, region=region, name=family)
             families = {(row.account, row.region, row.name or "") for row in rows}
-        runs = [self.runs_of_family(*key, before) for key in sorted(families)]
+        runs = [self.runs_of_family(*key, ended_before) for key in sorted(families)]
         return heapq.merge(*runs, key=sort_key, reverse=True)
 
-    def _days_back(self, before: datetime) -> Iterator[date]:
-        day = _last_day(before)
+    def _days_back(self, ended_before: datetime) -> Iterator[date]:
+        day = _last_day(ended_before)
         while day >= self.window.first_day:
             yield day
             day -= timedelta(days=1)
 
-    def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime) -> Iterator[Row]:
+    def _rows(self, queries: Iterable[RunQuery[Row]], ended_before: datetime) -> Iterator[Row]:
         since = self.window.since
         rows = chain.from_iterable(
-            self.history.runs(query, before=before, page_size=self.page_size) for query in queries
+            self.history.runs(query, ended_before=ended_before, page_size=self.page_size)
+            for query in queries
         )
         for row in takewhile(lambda row: row.ended_at >= since, rows):
             self.read_counts.rows += 1
@@ -156,8 +159,8 @@ def sort_key(row: AuditSummary | RuleFinding) -> tuple[datetime, str]:
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
-def _last_day(before: datetime) -> date:
-    return (before - timedelta(microseconds=1)).date()
+def _last_day(end: datetime) -> date:
+    return (end - timedelta(microseconds=1)).date()
 
 
 def audits_of_period(

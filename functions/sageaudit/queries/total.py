@@ -151,7 +151,10 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def possible_unknown(self) -> int:
-        """The number of jobs, or of a rule's findings, without fully known possible dollars."""
+        """The number of jobs whose possible dollars are not all known.
+
+        If the row has the dollars of one rule, the number of that rule's findings instead.
+        """
         return (
             self._rule_sums.possible_unknown
             if self.has_rule_dollars

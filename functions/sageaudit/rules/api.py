@@ -66,7 +66,7 @@ from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.request.forecast import DurationBasis
 from sageaudit.domain.request.request import UnknownValue
 from sageaudit.domain.usage import measurements
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics
 from sageaudit.domain.usage.series import mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,
@@ -103,9 +103,9 @@ TYPE_PARAMETERS = (
 """The parameters of a request that name instance types."""
 
 
-def unknown_from_missing(missing: Missing) -> Unknown:
+def unknown_from_missing(missing_metrics: MissingMetrics) -> Unknown:
     """Returns the outcome for a missing measurement that a rule needs."""
-    return Unknown(missing.code, missing.reason)
+    return Unknown(missing_metrics.code, missing_metrics.reason)
 
 
 def serverless_reason(case: JobCase | RequestCase) -> str | None:

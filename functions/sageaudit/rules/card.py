@@ -284,7 +284,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     - `kinds`: the kinds of jobs.
     - `not_applicable`: functions that return why the rule does not apply. The first reason counts.
     - `skips_busy_gpu`: the rule does not apply to a job whose GPU is busy.
-    - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
+    - `is_on_by_default`: False for a rule that runs only if the policy lists it under `rules.on`.
     - `request_severity`: the severity of a finding about a request. It is used if the family's
       earlier runs do not show the dollars. None if the rule judges no requests.
 
@@ -319,7 +319,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     thresholds: tuple[Threshold, ...] = ()
     not_applicable: tuple[Reason[CaseT], ...] = ()
     skips_busy_gpu: bool = False
-    on: bool = True
+    is_on_by_default: bool = True
     request_severity: Severity | None = None
     required_parameters: tuple[str, ...] = ()
     required_metrics: tuple[Metric, ...] = ()

@@ -97,7 +97,7 @@ def _judge_rule(rule: Rule, case: Case) -> Outcome:
     name, policy = rule.info.name, case.policy
     if name in policy.disabled_rules:
         return NotApplicable("the policy disables it")
-    if not rule.on and name not in policy.enabled_rules:
+    if not rule.is_on_by_default and name not in policy.enabled_rules:
         return NotApplicable("it is off by default; the policy can list it under rules.on")
     if overrides := policy.thresholds.get(name):
         case = replace(case, overrides=overrides)
@@ -164,10 +164,10 @@ def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
     an idle run is not excused by them. If the answers differ, the code may have changed. Then only
     the newest runs are judged, and each of them must give the same answer.
     """
-    outcome = _judge_pooled_runs(pool, rule, case, (pool.own,))
+    outcome = _judge_pooled_runs(pool, rule, case, (pool.own_usage,))
     differs = isinstance(outcome, Unknown) and outcome.code == DIFFERS_FROM_FAMILY
-    if differs and pool.newest:
-        return _judge_pooled_runs(pool.newest, rule, case, pool.newest.usage_by_run)
+    if differs and pool.newest_pool:
+        return _judge_pooled_runs(pool.newest_pool, rule, case, pool.newest_pool.usage_by_run)
     return outcome
 
 
@@ -197,12 +197,15 @@ def _judge_pooled_runs(
         isinstance(single_outcome, Clear) != isinstance(outcome, Clear)
         for single_outcome in outcomes
     ):
-        minutes_text = f"{pool.own.minutes:.0f} active minutes"
+        minutes_text = f"{pool.own_usage.minutes:.0f} active minutes"
         return Unknown(
             DIFFERS_FROM_FAMILY, f"its {minutes_text} differ from those of its family's last runs"
         )
     if isinstance(outcome, Detection):
-        pool_evidence = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
+        pool_evidence = {
+            "pooled_runs": pool.runs,
+            "own_active_minutes": round(pool.own_usage.minutes),
+        }
         outcome = replace(outcome, evidence={**outcome.evidence, **pool_evidence})
     return outcome
 

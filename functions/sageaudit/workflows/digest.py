@@ -85,7 +85,7 @@ class DigestWritten(Struct, frozen=True):
     routes_without_digest: tuple[str, ...]
 
 
-def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
+def write_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
     """Writes the digest of the newest full week, or returns why it was not written.
 
     Raises AwsError or MalformedData.

@@ -25,7 +25,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME, JobEndEvent, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measurements import Missing, RawUsage
+from sageaudit.domain.usage.measurements import MissingMetrics, RawUsage
 from sageaudit.errors import (
     AccessDenied,
     AmbiguousName,
@@ -49,7 +49,9 @@ from sageaudit.workflows.recordings.jobs import MeasuredJob
 
 T = TypeVar("T")
 _MAX_NAMED = 10
-_METRICS_NOT_REQUESTED = RawUsage((), Missing("metric_missing", "the metrics were not requested"))
+_METRICS_NOT_REQUESTED = RawUsage(
+    (), MissingMetrics("metric_missing", "the metrics were not requested")
+)
 
 
 def live_dependencies(
@@ -147,8 +149,8 @@ class LiveAccount:
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
         """Returns one job by ARN or name, with its measurements and list prices.
 
-        Raises BadUsage, also for a roll-up, with the names of its jobs. Raises JobNotFound,
-        AmbiguousName or AwsError.
+        Raises BadUsage for text that is not a job. Raises BadUsage for a roll-up too; that error
+        names the roll-up's jobs. Raises JobNotFound, AmbiguousName or AwsError.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)

@@ -233,23 +233,25 @@ def _subject_runs(
     return other_runs, history_since
 
 
-def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
+def _corrected_audit(
+    key: JobKey, alert_decision: AlertDecision, history: History
+) -> MessageAudit | None:
     """Returns the audit of the corrected alert; None if there is none or it is not readable."""
-    if not decision.is_correction or decision.previous_alert is None:
+    if not alert_decision.is_correction or alert_decision.previous_alert is None:
         return None
-    document = read_audit(history, key, decision.previous_alert.version)
+    document = read_audit(history, key, alert_decision.previous_alert.version)
     return MessageAudit.parse(document) if document else None
 
 
 def _route_facts(
     audit: MessageAudit,
     card: MessageCard,
-    decision: AlertDecision,
+    alert_decision: AlertDecision,
     key: JobKey,
     deps: NotifyDependencies,
 ) -> RouteFacts:
-    job, month = audit.job, decision.month
-    usd = decision.spike.excess_usd if decision.spike else month.usd if month else None
+    job, month = audit.job, alert_decision.month
+    usd = alert_decision.spike.excess_usd if alert_decision.spike else month.usd if month else None
     return RouteFacts(
         account=job["account"],
         family=job["family"],
@@ -257,8 +259,8 @@ def _route_facts(
         owner=job["owner"],
         kind=job["kind"],
         rule=card.rule,
-        severity=decision.month_severity or audit.figures.severity,
-        usd=audit.figures.usd if decision.is_correction else usd,
+        severity=alert_decision.month_severity or audit.figures.severity,
+        usd=audit.figures.usd if alert_decision.is_correction else usd,
     )
 
 
@@ -271,9 +273,9 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
     return detail.tags if detail else {}
 
 
-def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
+def _destination(alert_decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
     # A correction goes to the channels of the corrected message.
-    corrected_alert = decision.previous_alert if decision.is_correction else None
+    corrected_alert = alert_decision.previous_alert if alert_decision.is_correction else None
     same_channels = (
         tuple(name for name in corrected_alert.channels if name in policy.channels)
         if corrected_alert
@@ -321,7 +323,7 @@ class Notification(Struct, frozen=True):
     `job_line` the line about the job. `write` sets `held_channels`: those at their hourly limit.
     """
 
-    decision: AlertDecision
+    alert_decision: AlertDecision
     new_alerts: PastAlerts | None = None
     alert: Post | None = None
     job_line: Post | None = None
@@ -330,10 +332,10 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes everything in one transaction, if there is anything to write. Returns what was
-        written.
+        """Writes the alerts and notices in one transaction. Returns the written notification.
 
-        Returns None if `past_alerts` has changed since it was read.
+        Returns this notification unchanged if there is nothing to write. Returns None if
+        `past_alerts` has changed since it was read; then nothing was written.
         """
         new_alerts = self.new_alerts or past_alerts
         posts: list[Post] = [post for post in (self.alert, self.job_line) if post]

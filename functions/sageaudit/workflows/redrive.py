@@ -63,14 +63,14 @@ class LetterStatus(enum.StrEnum):
 
 
 class DeadLetter(Struct):
-    """One dead letter. `reason` is a word, `why` a sentence; both are untrusted text.
+    """One dead letter. `reason` is a word, `explanation` a sentence; both are untrusted text.
 
     `channel` is "" if the letter's kind has only one queue. `note` says why the letter is not sent.
     """
 
     message: ReceivedMessage
     reason: str
-    why: str
+    explanation: str
     first_sent_at: datetime
     deleted_at: datetime
     job: str | None = None

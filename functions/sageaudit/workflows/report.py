@@ -340,7 +340,7 @@ def _change(
     return TopChange(family, fix, index)
 
 
-def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
+def _is_fixed(fix: FamilyFix, newest_runs: Iterable[AuditSummary]) -> bool:
     """Returns True if the newest judged runs lack the finding, and all older judged runs have it.
 
     Failed runs are left out. A clean run does not fix an intermittent finding or a loss of failed
@@ -350,7 +350,7 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
         return False
     judged = [
         summary
-        for summary in newest
+        for summary in newest_runs
         if summary.judged is Judged.YES and summary.status != "Failed" and not summary.rollup
     ]
     has_finding_by_run = [fix.finding["rule"] in summary.sums.rules for summary in judged]

@@ -18,7 +18,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.price_list import Entry, InvalidPrice, ListedRate, PriceListing
-from sageaudit.domain.usage.measurements import Missing
+from sageaudit.domain.usage.measurements import MissingMetrics
 from sageaudit.errors import BadRecording, BadUsage, MalformedData
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings import run as recorded_audits
@@ -29,7 +29,9 @@ from tests.fakes.price_lists import stored_listing
 from tests.labelled.story import ONE, stories_of_kind
 
 AS_OF = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
-NO_POINTS = Missing("metric_missing", "CloudWatch has no points", "Audit it again in some minutes.")
+NO_POINTS = MissingMetrics(
+    "metric_missing", "CloudWatch has no points", "Audit it again in some minutes."
+)
 READ = ReadContext(
     AS_OF, NO_POINTS, ("CloudWatch returned Forbidden for some series",), ("a note",)
 )

@@ -36,7 +36,7 @@ def audited(history: History, hour: int, **changes: Any) -> AuditEntry:
     again = changes.pop("again", False)
     query = RunQuery.for_family(ACCOUNT, REGION, FAMILY)
     number = changes.pop("compared", MAX_EARLIER_RUNS)
-    heads = tuple(islice(history.runs(query, before=at(hour)), number))
+    heads = tuple(islice(history.runs(query, ended_before=at(hour)), number))
     entry = entry_ending_at(f"run-{hour}", at(hour), **changes)
     return replace(entry, run_summary=facts, earlier_runs=heads, force_new_version=again)
 
@@ -140,7 +140,7 @@ def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -
     """In no order of their audits: neither ended before the other."""
     for name in ("a", "b"):
         query = RunQuery.for_family(ACCOUNT, REGION, FAMILY)
-        heads = tuple(history.runs(query, before=at(1)))
+        heads = tuple(history.runs(query, ended_before=at(1)))
         history.record(replace(entry_ending_at(name, at(1)), run_summary=FACTS, earlier_runs=heads))
         assert not history.recheck_family(
             key(name), account=ACCOUNT, region=REGION, family=FAMILY, ended_at=at(1), due_at=LATER

@@ -83,7 +83,7 @@ def listed(history: History) -> list[Any]:
         RunQuery.due_until(datetime(2026, 11, 20, 15, tzinfo=UTC)),
     ]
     rows = [
-        list(history.runs(query, before=before))
+        list(history.runs(query, ended_before=before))
         for query in queries
         for before in (None, before_first)
     ]
@@ -211,7 +211,7 @@ def answers(history: History, heads: list[AuditSummary]) -> Iterator[Any]:
         )
     for query in queries:
         for before in (None, random_history.NOW - timedelta(days=4)):
-            yield query, before, list(history.runs(query, before=before))
+            yield query, before, list(history.runs(query, ended_before=before))
     since, until = random_history.NOW.date() - timedelta(days=9), random_history.NOW.date()
     for scope in Scope:
         rows = list(history.daily_sums(scope, since, until))

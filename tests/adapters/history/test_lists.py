@@ -66,8 +66,8 @@ def test_each_list_has_its_runs_newest_first(history: History, of: str) -> None:
         assert names(history.runs(query, page_size=page_size)) == newest_first
     assert names(islice(history.runs(query, page_size=2), 2)) == newest_first[:2]
     before = NOON + timedelta(minutes=2)
-    assert names(history.runs(query, before=before, page_size=3)) == newest_first[8:]
-    assert not names(history.runs(query, before=NOON))
+    assert names(history.runs(query, ended_before=before, page_size=3)) == newest_first[8:]
+    assert not names(history.runs(query, ended_before=NOON))
 
 
 def test_nothing_found_is_an_empty_list(history: History) -> None:

@@ -42,7 +42,7 @@ def a_batch(
     return Batch(
         record,
         work,
-        failed="WorkFailed",
+        failure_metric="WorkFailed",
         stop_before_ms=1_000,
         retries=retries_of(record, dead_letters or FakeQueue(), queue or FakeQueue()),
         report=RecordReport({"POWERTOOLS_SERVICE_NAME": service}),

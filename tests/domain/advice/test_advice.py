@@ -17,7 +17,7 @@ from sageaudit.domain.advice.advice import (
     derive_recommendations,
     known_sum,
 )
-from sageaudit.domain.audit.finding_document import Recommendation
+from sageaudit.domain.audit.finding_document import RunRecommendation
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.families import run_summary
@@ -66,7 +66,7 @@ def test_the_page_has_rows_of_each_state() -> None:
 def test_any_value_follows_a_recommendation_with_a_placeholder() -> None:
     """`s3://<bucket>/<prefix>` is a placeholder, so any new value follows it."""
     path = "CheckpointConfig.S3Uri"
-    recommendation = Recommendation(
+    recommendation = RunRecommendation(
         "failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9)
     )
     recommended_run = run_summary(

@@ -15,7 +15,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.domain.usage.measurements import Measurements, MissingMetrics
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
@@ -289,7 +289,7 @@ def test_without_metrics_only_dollars_of_the_phases_remain(data: st.DataObject) 
     """Without metrics there is no sum that rules without metrics did not find, and never "yes"."""
     job = data.draw(likely_jobs())
     full = make_audit(job, measured(job, data.draw(series(job))))
-    none = measure(job, (), TYPES, missing_reason=Missing("metric_missing", "no points"))
+    none = measure(job, (), TYPES, missing_reason=MissingMetrics("metric_missing", "no points"))
     bare = make_audit(job, none)
     counted = [
         finding

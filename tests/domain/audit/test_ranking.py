@@ -59,7 +59,7 @@ def test_a_family_in_two_regions_is_one_row() -> None:
         (None, ["eu-west-1"]),
         ("a", ["eu-west-1", "us-east-1"]),
     ]
-    assert {item.name: item.sums.jobs for item in result.owners.shown} == {"a": 3, None: 3}
+    assert {item.name: item.sums.jobs for item in result.owners.shown_names} == {"a": 3, None: 3}
 
 
 def test_some_names_are_shown_and_all_are_counted() -> None:
@@ -98,7 +98,7 @@ def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
     result = ranked(rows)
     assert result.total == sum_rows(rows)
     assert sum((item.family.sums for item in result.families), Sums()) == result.total
-    assert sum((item.sums for item in result.types.shown), Sums()) == result.total
+    assert sum((item.sums for item in result.types.shown_names), Sums()) == result.total
     assert sum((sums for _, sums in result.rules), RuleSums()) == sum(
         result.total.rules.values(), RuleSums()
     )
@@ -151,4 +151,4 @@ def test_a_roll_up_gives_no_fix_of_its_own() -> None:
 def test_names_without_a_sum_are_left_out() -> None:
     """A roll-up without findings of its own adds nothing."""
     assert ranked([row("a")]).families == ()
-    assert RankedName("a", (), Sums()) not in ranked([row("a")]).owners.shown
+    assert RankedName("a", (), Sums()) not in ranked([row("a")]).owners.shown_names

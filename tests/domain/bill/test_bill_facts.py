@@ -27,7 +27,7 @@ from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_rates
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Missing
+from sageaudit.domain.usage.measurements import MissingMetrics
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
@@ -217,7 +217,7 @@ def test_a_training_plan_costs_nothing_more_and_its_value_is_separate() -> None:
 def audited(path: Path, policy: Policy) -> dict[str, Any]:
     """Returns the document of a recorded job without metrics, at packaged prices."""
     job, market = parse(describe(path), {}), packaged_market()
-    usage = measure(job, (), market.types, missing_reason=Missing("metric_missing", "none"))
+    usage = measure(job, (), market.types, missing_reason=MissingMetrics("metric_missing", "none"))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return dict(document(audit_job(job, usage, market, policy, catalogue.ruleset(), now=now)))
 

@@ -18,7 +18,7 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Detection, Exempti
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics
 from sageaudit.structs import replace
 from tests.fakes.jobs import HOURLY_USD, flat, job, market, phases, ran, series, usage
 
@@ -47,7 +47,7 @@ def figure_of(
     *changes: tuple[Bucket, Change],
     exempt: frozenset[str] = frozenset(),
     **prices: Any,
-) -> IdleCapacity | Missing:
+) -> IdleCapacity | MissingMetrics:
     """Returns the idle capacity of a job with these findings, or why there is none."""
     priced_market = market(**prices) if prices else MARKET
     detections = [
@@ -186,7 +186,9 @@ def _trainium(job: Job) -> Measurements:
     return replace(
         usage(job, series(Metric.CPU, [50] * 600)),
         gpus=None,
-        missing={Metric.GPU: Missing("accelerator_unseen", "CloudWatch records no use of it")},
+        missing={
+            Metric.GPU: MissingMetrics("accelerator_unseen", "CloudWatch records no use of it")
+        },
     )
 
 
@@ -207,5 +209,5 @@ def _trainium(job: Job) -> Measurements:
 def test_a_missing_figure_has_a_reason(job: Job, usage: Any, expected_reason: str) -> None:
     """An unknown figure is never 0."""
     missing = figure_of(job, usage(job))
-    assert isinstance(missing, Missing)
+    assert isinstance(missing, MissingMetrics)
     assert missing.reason == expected_reason

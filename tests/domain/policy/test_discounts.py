@@ -116,7 +116,7 @@ LEARNT = OwnRate(
     "cur.csv",
 )
 STORED = group_own_rates(
-    RateBasis.NET, None, [LEARNT, replace(LEARNT, what="VolumeUsage.gp2", usd=Decimal("0.1232"))]
+    RateBasis.NET, None, [LEARNT, replace(LEARNT, product="VolumeUsage.gp2", usd=Decimal("0.1232"))]
 )
 
 

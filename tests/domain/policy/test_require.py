@@ -115,7 +115,7 @@ def test_a_required_tag_is_read_and_its_value_only_if_it_is_compared() -> None:
         require."Tags.team" = "set"
     """)
     read_names = policy.tag_names
-    assert read_names.required == {"owner", "stage", "team"}
+    assert read_names.required_names == {"owner", "stage", "team"}
     assert {"owner", "stage"} <= read_names.values
     assert "team" not in read_names.values
     assert read("").tag_names == TagNames(read("").tag_names.values, frozenset())

@@ -40,7 +40,7 @@ def rates(*rows: OwnRate) -> OwnRates:
 
 def rate_on_day(rates: OwnRates, day: date | None) -> Rate | None:
     """Returns the rate of the type on a day."""
-    return rates.on("us-east-1", Component.TRAINING, "ml.g5.2xlarge", day)
+    return rates.rate_for_day("us-east-1", Component.TRAINING, "ml.g5.2xlarge", day)
 
 
 def test_each_day_has_the_rate_that_was_paid_then() -> None:
@@ -77,9 +77,9 @@ def test_between_two_different_rates_both_are_shown() -> None:
 def test_other_products_have_no_rate() -> None:
     """Another region, component or type."""
     own_rates = rates(OCTOBER)
-    assert own_rates.on("eu-west-1", Component.TRAINING, "ml.g5.2xlarge", None) is None
-    assert own_rates.on("us-east-1", Component.PROCESSING, "ml.g5.2xlarge", None) is None
-    assert own_rates.on("us-east-1", Component.TRAINING, "ml.g5.4xlarge", None) is None
+    assert own_rates.rate_for_day("eu-west-1", Component.TRAINING, "ml.g5.2xlarge", None) is None
+    assert own_rates.rate_for_day("us-east-1", Component.PROCESSING, "ml.g5.2xlarge", None) is None
+    assert own_rates.rate_for_day("us-east-1", Component.TRAINING, "ml.g5.4xlarge", None) is None
 
 
 @pytest.mark.parametrize(

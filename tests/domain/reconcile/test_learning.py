@@ -102,7 +102,7 @@ def test_the_components_are_those_of_the_price_tables(
 ) -> None:
     """By the role in the usage type, in any case. The region is never read from the prefix."""
     [rate] = rates(derived(replace(LINE, usage_type=usage_type, unit=unit)))
-    assert (rate.region, rate.component, rate.what) == ("us-east-1", component, what)
+    assert (rate.region, rate.component, rate.product) == ("us-east-1", component, what)
 
 
 MIXED = [

@@ -8,7 +8,7 @@ import pytest
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics, RawSeries
 from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, series, usage
 
 MINUTE = timedelta(minutes=1)
@@ -266,7 +266,10 @@ def test_an_accelerator_without_a_metric_may_be_working() -> None:
     run = ran(600, neuron.name)
     quiet = [series(CPU, [1] * 5 + [400] * 5)]
     usage = measure(
-        run, quiet, {neuron.name: neuron}, missing_reason=Missing("metric_missing", "no points")
+        run,
+        quiet,
+        {neuron.name: neuron},
+        missing_reason=MissingMetrics("metric_missing", "no points"),
     )
     assert (usage.gpus, usage.missing[GPU].code) == (None, "accelerator_unseen")
     assert usage.active_part().points == 10

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.parts import Direction, Objective
-from sageaudit.domain.usage.measurements import Curve, Missing
+from sageaudit.domain.usage.measurements import Curve, MissingMetrics
 from sageaudit.domain.usage.objective import (
     ObjectiveCurve,
     direction,
@@ -117,7 +117,7 @@ def curve_of(*values: float) -> Curve:
 
 def objective_curve(
     curves: dict[str, Curve], objective: Objective | None = None
-) -> ObjectiveCurve | Missing:
+) -> ObjectiveCurve | MissingMetrics:
     """Returns the curve of the objective, with 3 points and 1%."""
     return find_objective_curve(curves, {}, objective, min_points=3, tolerance_percent=Decimal(1))
 
@@ -138,4 +138,4 @@ def test_a_training_metric_does_not_replace_a_validation_metric() -> None:
     answer = objective_curve(
         {"validation:loss": curve_of(1, 2), "train:loss": curve_of(1, 2, 3, 4)}
     )
-    assert answer == Missing("too_few_points", "2 points of its objective, 3 needed")
+    assert answer == MissingMetrics("too_few_points", "2 points of its objective, 3 needed")

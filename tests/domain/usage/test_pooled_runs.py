@@ -40,10 +40,10 @@ def test_the_oldest_run_comes_first_and_the_own_last() -> None:
     newest, oldest = gpu_run([2.0] * 5), gpu_run([1.0] * 4)
     pool = pool_runs(own_minutes(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
     assert pool.names == ("newest", "oldest")
-    assert (pool.runs, pool.usage.points, pool.own.points) == (3, 15, 6)
+    assert (pool.runs, pool.usage.points, pool.own_usage.points) == (3, 15, 6)
     assert gpu_points(pool.usage) == [1.0] * 4 + [2.0] * 5 + [3.0] * 6
     assert pool.has_enough_minutes
-    assert pool.usage.hosts == pool.own.hosts
+    assert pool.usage.hosts == pool.own_usage.hosts
 
 
 def test_no_more_is_read_than_is_needed() -> None:
@@ -84,7 +84,7 @@ def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
     )
     pool = pool_runs(own_minutes(late), [("before", late)])
     assert gpu_points(pool.usage) == [40.0, 50.0, 60.0] * 2
-    assert pool.own.minutes == 3
+    assert pool.own_usage.minutes == 3
     of_all, of_own = pool.usage_for_peaks
     assert (of_all.minutes, of_own.minutes) == (12, 6)
     [cpu] = of_own.series[Metric.CPU].values()
@@ -113,7 +113,7 @@ def test_a_pool_has_all_minutes_of_its_runs_and_no_others(
     runs = [(f"run-{number}", gpu_run(values)) for number, values in enumerate(others)]
     pool = pool_runs(own_minutes(gpu_run(mine)), runs)
     used = [gpu_points(run) for name, run in reversed(runs) if name in pool.names]
-    expected = [value for values in used for value in values] + gpu_points(pool.own)
+    expected = [value for values in used for value in values] + gpu_points(pool.own_usage)
     assert gpu_points(pool.usage) == expected
     assert pool.usage.points == len(expected)
 

@@ -8,7 +8,7 @@ import pytest
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.judged_use import unjudged_usage_sentences
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, TYPES, Points, flat, ran, series, usage
 
@@ -49,7 +49,7 @@ def on_trainium() -> Measurements:
     """Returns an hour on Trainium, for which CloudWatch has the CPUs only."""
     trn = replace(TYPES["ml.m5.xlarge"], name="ml.trn1.2xlarge", accelerator="trainium")
     raw = [series(metric, [50.0] * 60) for metric in (CPU, MEMORY)]
-    absent = Missing("metric_missing", "no points")
+    absent = MissingMetrics("metric_missing", "no points")
     return measure(ran(3600, trn.name), raw, {trn.name: trn}, missing_reason=absent)
 
 
@@ -76,7 +76,7 @@ MACHINES = "The use of its machines was not judged"
                 ON_GPU,
                 (),
                 TYPES,
-                missing_reason=Missing("metric_denied", "GetMetricData is", "Allow it."),
+                missing_reason=MissingMetrics("metric_denied", "GetMetricData is", "Allow it."),
             ),
             (),
             f"{MACHINES}: GetMetricData is. Allow it.",

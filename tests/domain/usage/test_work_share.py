@@ -6,7 +6,7 @@ import pytest
 from sageaudit.domain.bill.idle_capacity import Unit, devices, idle_causes, worked_share
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric, Missing
+from sageaudit.domain.usage.measurements import Metric, MissingMetrics
 from tests.fakes.jobs import batch_job, flat, job, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"
@@ -45,7 +45,7 @@ def test_too_few_points_of_a_host_leave_the_share_unknown(points: int, *, known:
     """70% of the points of each host are needed, as for the rules."""
     job = ran(3600, GPUS)
     some = usage(job, series(Metric.GPU, [0] * points))
-    assert isinstance(worked_share(job, some), Missing) is not known
+    assert isinstance(worked_share(job, some), MissingMetrics) is not known
 
 
 def test_a_host_without_points_leaves_the_share_unknown() -> None:
@@ -54,10 +54,10 @@ def test_a_host_without_points_leaves_the_share_unknown() -> None:
     """
     job = ran(3600, GPUS, 8)
     missing = worked_share(job, flat(job, 60, hosts=7, gpu=10))
-    assert isinstance(missing, Missing)
+    assert isinstance(missing, MissingMetrics)
     assert missing.reason == "7 of 8 hosts have points of GPUUtilization"
     job = ran(3600, GPUS)
-    assert isinstance(worked_share(job, flat(job, 60, cpu=50)), Missing)
+    assert isinstance(worked_share(job, flat(job, 60, cpu=50)), MissingMetrics)
 
 
 def test_a_phase_in_which_the_program_may_run_counts_as_worked() -> None:
@@ -71,7 +71,7 @@ def test_a_phase_of_unknown_length_leaves_the_share_unknown() -> None:
     [first, *rest] = phases(("Downloading", 600), ("Training", 3000))
     unknown = type(first)(first.name, first.started_at, None, billed=True)
     usage = hour(phases=(unknown, *rest))
-    assert isinstance(worked_share(usage, flat(usage, 50, gpu=40)), Missing)
+    assert isinstance(worked_share(usage, flat(usage, 50, gpu=40)), MissingMetrics)
 
 
 def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
@@ -97,7 +97,7 @@ def test_hosts_of_different_sizes_are_not_distinguished() -> None:
     """CloudWatch does not say which host is in which group."""
     job = ran(3600, groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.g4dn.xlarge", 1)))
     missing = devices(usage(job, series(Metric.GPU, [50] * 60)))
-    assert isinstance(missing, Missing)
+    assert isinstance(missing, MissingMetrics)
     assert missing.code == "hosts_unmapped"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.usage.measurements import Missing
+from sageaudit.domain.usage.measurements import MissingMetrics
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
 from sageaudit.workflows.audit.attempt import (
     AuditDeferred,
@@ -28,7 +28,7 @@ FIRST: Mapping[WaitReason, int] = {}
 """A first delivery: nothing was waited for."""
 WAITED: Mapping[WaitReason, int] = dict.fromkeys(WaitReason, 99)
 """All that may be waited for was."""
-NONE = Missing("metric_missing", "no points")
+NONE = MissingMetrics("metric_missing", "no points")
 NEVER_STARTED: dict[str, Any] = {
     "TrainingJobStatus": "Failed",
     "TrainingStartTime": None,
@@ -143,7 +143,7 @@ def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
 
 def test_denied_metrics_are_named_and_not_waited_for() -> None:
     """The audit stands without them."""
-    denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+    denied = MissingMetrics("metric_denied", "cloudwatch:GetMetricData is not permitted")
     document = done(AuditFlow([training_answer()], FakeMetrics(missing=denied)))
     assert document["audit"]["settled"] is True
     assert document["bill"]["complete"] is True

@@ -15,7 +15,7 @@ import pytest
 from local.functions import ProcessKilled
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import MemberAccounts
-from sageaudit.domain.usage.measurements import Missing
+from sageaudit.domain.usage.measurements import MissingMetrics
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
@@ -287,7 +287,7 @@ NO_ROLE = AccessDenied("sts:AssumeRole", "sts:AssumeRole is not permitted.")
 DENIED = AccessDenied(
     "sagemaker:DescribeTrainingJob", "sagemaker:DescribeTrainingJob is not permitted."
 )
-NO_METRICS = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+NO_METRICS = MissingMetrics("metric_denied", "cloudwatch:GetMetricData is not permitted")
 ENDED, BEHIND = (-60, describe_answer()), (-60, stale_answer())
 NEW_EVENT = job_event(CreationTime="2026-05-20T12:00:00Z")
 KILLED = [job(), _killed_after_the_write, sent()]

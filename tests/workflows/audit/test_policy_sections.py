@@ -23,7 +23,7 @@ NOW = START + timedelta(hours=4)
 RULES = Ruleset(catalogue.load(), "test")
 RAN = job(tags={"team": "research"})
 SWEEP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
-OFF = RuleSettings(off=frozenset({RULE}))
+OFF = RuleSettings(disabled_rules=frozenset({RULE}))
 
 
 def audited(*sections: JobOverride) -> Any:
@@ -85,7 +85,7 @@ def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     """Its family is its ARN."""
     sweep = replace(RAN, kind=JobKind.TUNING, name="sweep", arn=SWEEP)
     rule = next(candidate for candidate in RULES.rules if candidate.scope is RollUpCase)
-    off = RuleSettings(off=frozenset({rule.info.name}))
+    off = RuleSettings(disabled_rules=frozenset({rule.info.name}))
     policy = Policy(overrides=(JobOverride(sweep.arn, None, None, off),))
     audit = audit_roll_up(sweep, [], policy, RULES, now=NOW)
     reasons = {outcome["rule"]: outcome["reason"] for outcome in document(audit)["not_applicable"]}

@@ -9,7 +9,7 @@ import pytest
 from sageaudit.domain.audit.record import RecordOutcome
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measurements import Missing
+from sageaudit.domain.usage.measurements import MissingMetrics
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AlreadyAudited, AuditDeferred, AuditRecorded
@@ -136,7 +136,7 @@ def test_a_deleted_job_that_is_due_is_judged_once_more_by_what_is_kept() -> None
     assert audit_flow.document["bill"]["total_usd"] == list_usd / 2
 
 
-DENIED = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
+DENIED = MissingMetrics("metric_denied", "cloudwatch:GetMetricData is not permitted")
 
 
 @pytest.mark.parametrize(

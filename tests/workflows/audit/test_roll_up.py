@@ -11,7 +11,7 @@ from sageaudit.domain.audit.sums import Scope, sum_rows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.domain.usage.measurements import Measurements, MissingMetrics
 from sageaudit.workflows.audit.attempt import (
     AlreadyAudited,
     AuditDeferred,
@@ -181,7 +181,9 @@ class NoHosts:
     """A tuning job has no hosts of its own to read."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        return measure(job, (), {}, missing_reason=Missing("metric_missing", "it has no hosts"))
+        return measure(
+            job, (), {}, missing_reason=MissingMetrics("metric_missing", "it has no hosts")
+        )
 
 
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:

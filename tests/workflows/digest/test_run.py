@@ -13,7 +13,7 @@ from sageaudit.errors import Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import MessageCard
 from sageaudit.structs import replace
-from sageaudit.workflows.digest import DigestDependencies, DigestWritten, make_digests, send_digest
+from sageaudit.workflows.digest import DigestDependencies, DigestWritten, make_digests, write_digest
 from sageaudit.workflows.report import ReportSource
 from tests.fakes.entries import record_run
 
@@ -91,7 +91,7 @@ def asked(
         kept if has_bucket else None,
         ReportSource(source or history, {}),
     )
-    return send_digest(deps, now=NOW)
+    return write_digest(deps, now=NOW)
 
 
 def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None) -> DigestWritten:

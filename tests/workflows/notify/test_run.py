@@ -91,7 +91,7 @@ def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> 
     """Slack is optional."""
     deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
     notification = notify(*args(story.audit(ONE, NOON)), deps, now=NOON)
-    assert is_first_alert(notification.decision)
+    assert is_first_alert(notification.alert_decision)
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
 

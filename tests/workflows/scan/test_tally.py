@@ -42,8 +42,8 @@ def test_endless_reasons_do_not_fill_the_memory() -> None:
         word = "".join(chr(ord("a") + int(digit)) for digit in str(number))
         tally.add(replace(AUDITED, not_judged=(f"because of {word}",)))
         tally.refuse(f"refused {word}", Exit.FAILURE)
-    assert len(tally.not_judged) == len(tally.refused) == 101
-    assert tally.refused.total() == tally.not_judged.total() == 1000
+    assert len(tally.not_judged) == len(tally.job_count_by_refusal) == 101
+    assert tally.job_count_by_refusal.total() == tally.not_judged.total() == 1000
 
 
 def test_the_exit_code_is_the_gravest_failure() -> None:

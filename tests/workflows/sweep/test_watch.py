@@ -13,7 +13,7 @@ import pytest
 
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.domain.advice.advice import Decision, DecisionAction, recommendation_id
-from sageaudit.domain.audit.finding_document import Recommendation
+from sageaudit.domain.audit.finding_document import RunRecommendation
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Exemption, Severity
@@ -31,7 +31,7 @@ from sageaudit.domain.usage.measurements import (
     METRIC_DENIED_CODE,
     Measurements,
     Metric,
-    Missing,
+    MissingMetrics,
     RawSeries,
 )
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
@@ -126,7 +126,9 @@ class Watch:
     def read(self, job: Job, now: datetime) -> Measurements:
         self.asked[f"read {job.name}"] += 1
         raw = self.runs_there[job.name].series(now)
-        return measure(job, raw, TYPES, missing_reason=Missing("metric_missing", "no points"))
+        return measure(
+            job, raw, TYPES, missing_reason=MissingMetrics("metric_missing", "no points")
+        )
 
     def market(self, job: Job, now: datetime) -> Market:
         return market()
@@ -166,7 +168,11 @@ class Watch:
 
 
 def earlier(
-    seconds: int, *, advised: Recommendation | None = None, status: str = "Completed", **facts: Any
+    seconds: int,
+    *,
+    advised: RunRecommendation | None = None,
+    status: str = "Completed",
+    **facts: Any,
 ) -> AuditSummary:
     """A finished run of the family on the same instances."""
     listed = row(f"before-{seconds}", NOON - HOUR, status=status)
@@ -337,7 +343,7 @@ def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     assert costs in watch.cards[0].splitlines()[0]
 
 
-IDLES = Recommendation("idle-middle", "", "", Severity.HIGH, amount=Decimal(50))
+IDLES = RunRecommendation("idle-middle", "", "", Severity.HIGH, amount=Decimal(50))
 SNOOZE = Decision(
     recommendation_id(ACCOUNT, REGION, FAMILY, IDLES),
     DecisionAction.SNOOZE,
@@ -539,7 +545,7 @@ def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
         parse(run.describe(), {}, account=ACCOUNT, region=REGION),
         [],
         TYPES,
-        missing_reason=Missing(METRIC_DENIED_CODE, "cloudwatch:GetMetricData is denied"),
+        missing_reason=MissingMetrics(METRIC_DENIED_CODE, "cloudwatch:GetMetricData is denied"),
     )
     with mock.patch.object(watch, "read", return_value=denied):
         done = watch.at(90)

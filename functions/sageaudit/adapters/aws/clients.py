@@ -270,10 +270,10 @@ class TimeLimitedClients:
         """Returns a client of the service. Its requests raise OutOfTime when no time is left."""
         new_client = self._session.client(service, **options)
         if service not in SERVICES_WITHOUT_LIMIT:
-            new_client.meta.events.register_first("before-send", self._check)
+            new_client.meta.events.register_first("before-send", self._check_time_left)
         return new_client
 
-    def _check(self, event_name: str, **_: Any) -> None:
+    def _check_time_left(self, event_name: str, **_: Any) -> None:
         # The SDK calls this hook before each attempt.
         if self._ends_at is not None and self._clock() >= self._ends_at:
             raise OutOfTime(operation=event_name.rpartition(".")[2])

@@ -18,7 +18,7 @@ from sageaudit.domain.usage.measurements import (
     METRIC_DENIED_CODE,
     Measurements,
     Metric,
-    Missing,
+    MissingMetrics,
     RawSeries,
     RawUsage,
 )
@@ -102,7 +102,7 @@ class CloudWatchMetrics:
         start, end = windows[0][0], windows[-1][1]
         if (finest_s := finest_period_s(start, now)) is None:
             return _nothing_read("CloudWatch keeps metrics for 455 days")
-        missing = Missing("metric_missing", "CloudWatch has no points", _wait_hint(job, now))
+        missing = MissingMetrics("metric_missing", "CloudWatch has no points", _wait_hint(job, now))
         try:
             with aws_errors("cloudwatch"), parse_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
@@ -113,7 +113,7 @@ class CloudWatchMetrics:
                 all_series, notes = _read_queries(client, queries, start, end, period_s)
         except AccessDenied as error:
             hint = f"Allow {error.action}."
-            return RawUsage((), Missing(METRIC_DENIED_CODE, str(error).rstrip("."), hint))
+            return RawUsage((), MissingMetrics(METRIC_DENIED_CODE, str(error).rstrip("."), hint))
         if published_metrics.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
             notes.append(f"the metrics of {MAX_HOSTS} of {job.instance_count} hosts were read")
         if period_s > finest_s:
@@ -208,7 +208,7 @@ def _list_hosts(
 
 
 def _nothing_read(reason: str) -> RawUsage:
-    return RawUsage((), Missing("metric_missing", reason))
+    return RawUsage((), MissingMetrics("metric_missing", reason))
 
 
 def _no_run_time_reason(job: Job) -> str:

@@ -30,7 +30,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import is_throttle
-from sageaudit.ports import Pending
+from sageaudit.ports import PendingCall
 
 LISTS_PER_SECOND = 2.0
 DESCRIBES_PER_SECOND = 10.0
@@ -122,7 +122,7 @@ class RateLimiter(Struct):
         service = client.meta.service_model.service_name
         events = client.meta.events
 
-        def before(event_name: str, **_: Any) -> None:
+        def take_request(event_name: str, **_: Any) -> None:
             self._take(account, region, event_name.rpartition(".")[2], 1)
 
         def measure(params: Mapping[str, Any], **_: Any) -> None:
@@ -131,12 +131,12 @@ class RateLimiter(Struct):
                 self.metrics_requested += len(queries)
             self._take(account, region, _POINTS, _points(params))
 
-        def after(event_name: str, response: Any, **_: Any) -> None:
+        def slow_down_if_throttled(event_name: str, response: Any, **_: Any) -> None:
             if response is not None and is_throttle(response[1]):
                 self._slow_down(account, region, event_name.rpartition(".")[2])
 
-        events.register_first(f"before-send.{service}", before)
-        events.register_first(f"needs-retry.{service}", after)
+        events.register_first(f"before-send.{service}", take_request)
+        events.register_first(f"needs-retry.{service}", slow_down_if_throttled)
         if service == "cloudwatch":
             events.register("before-parameter-build.cloudwatch.GetMetricData", measure)
 
@@ -211,9 +211,9 @@ class DaemonThreads:
             threading.Thread(target=self._work, name="sageaudit", daemon=True).start()
         return future
 
-    def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+    def wait_for_any(self, pending_calls: Collection[PendingCall[T]]) -> Collection[PendingCall[T]]:
         """Returns the finished calls. The collection is empty if none finishes within 0.2 s."""
-        futures = cast("Collection[Future[T]]", pending)
+        futures = cast("Collection[Future[T]]", pending_calls)
         return wait(futures, timeout=_POLL_INTERVAL_S, return_when=FIRST_COMPLETED).done
 
     def _work(self) -> None:

@@ -212,7 +212,7 @@ class WebhookChannel(NoticeChannel):
             raise ChannelUnavailable(f"{self._name}: {error}") from error
 
     def _checked_url(self, url: str) -> str:
-        """Raises ChannelBroken if the address is invalid."""
+        """Returns `url`. Raises ChannelBroken if it is not a webhook of this service."""
         if reason := self.secret_format.invalid_reason(url):
             message = f"{self._name}: the stored webhook is not valid: {reason}"
             raise ChannelBroken(message, "secret_unusable")

@@ -92,7 +92,7 @@ def write_text(path: Path, text: str, mode: int | None = None) -> None:
 def wrong_format_reason(path: Path, hint: str) -> str | None:
     """Returns why a file has the wrong format, such as `is a folder: ...`; None if not known.
 
-    The reason says what to do. `hint` is used if the format suggests nothing better.
+    The reason ends with what to do: `hint`, if the format suggests nothing better.
     """
     if path.is_dir():
         return f"is a folder: {hint}"
@@ -104,7 +104,10 @@ def wrong_format_reason(path: Path, hint: str) -> str | None:
 
 
 def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | None:
-    """Returns why a file's content has the wrong format, and what to do; None if not known."""
+    """Returns why `content` has the wrong format, and what to do; None if not known.
+
+    `hint`: as for `wrong_format_reason`.
+    """
     content = content.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(content, 0, _HEAD_BYTES):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"

@@ -127,7 +127,7 @@ def read_own_rates(path: Path) -> OwnRates:
         ) from error
     for rate in own_rates.rows:
         if not _is_possible(rate):
-            raise BadUsage(f"{path}: has an impossible rate of {rate.what} in {rate.region}")
+            raise BadUsage(f"{path}: has an impossible rate of {rate.product} in {rate.region}")
     return own_rates
 
 
@@ -150,7 +150,7 @@ def _rate(row: Mapping[str, Any]) -> OwnRate:
     return OwnRate(
         region=str(row["region"]),
         component=Component(row["component"]),
-        what=str(row["type"]),
+        product=str(row["type"]),
         usd=Decimal(row["usd"]),
         first=parse_day(row["first"]),
         last=parse_day(row["last"]),
@@ -163,7 +163,7 @@ def _rate(row: Mapping[str, Any]) -> OwnRate:
 def _row(rate: OwnRate) -> dict[str, object]:
     row: dict[str, object] = {
         "region": rate.region,
-        "type": rate.what,
+        "type": rate.product,
         "component": rate.component.value,
         "usd": rate.usd,
         "first": rate.first,
@@ -175,7 +175,7 @@ def _row(rate: OwnRate) -> dict[str, object]:
 
 
 def _is_possible(rate: OwnRate) -> bool:
-    is_known_product = TYPE.fullmatch(rate.what) is not None or rate.what == STORAGE
+    is_known_product = TYPE.fullmatch(rate.product) is not None or rate.product == STORAGE
     return (
         is_known_product
         and REGION.fullmatch(rate.region) is not None

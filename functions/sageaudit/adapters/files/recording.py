@@ -28,7 +28,7 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component, JobKind, kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.prices.price_list import PriceListing
-from sageaudit.domain.usage.measurements import Missing, RawSeries
+from sageaudit.domain.usage.measurements import MissingMetrics, RawSeries
 from sageaudit.errors import BadRecording, BadUsage, MalformedData
 
 SCHEMA = 1
@@ -58,7 +58,7 @@ class RecordedSet(Struct, frozen=True):
 
     children: tuple[Recording, ...]
     rollup: Recording | None = None
-    deleted: tuple[JobRef, ...] = ()
+    deleted_jobs: tuple[JobRef, ...] = ()
     """Launched jobs that were deleted before they could be recorded."""
 
 
@@ -252,7 +252,7 @@ class ReadContext(Struct, frozen=True):
     """
 
     read_at: datetime
-    no_points_reason: Missing
+    no_points_reason: MissingMetrics
     metric_notes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     prices: ListedPrices | None = None
@@ -278,9 +278,9 @@ def parse_read_context(
     )
 
 
-def _absent(section: Mapping[str, Any]) -> Missing:
+def _absent(section: Mapping[str, Any]) -> MissingMetrics:
     code, reason = fields.text(section, "code"), fields.text(section, "reason")
-    return Missing(
+    return MissingMetrics(
         code or "metric_missing",
         reason or "the recording lacks these metrics of this job",
         fields.text(section, "remedy"),

@@ -63,17 +63,17 @@ _SAFE_SENTENCES = re.compile(
 
 
 def make_document(
-    recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
+    recording: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
     """Returns a recording's JSON: a job as a history stores it, with metrics and prices.
 
     With the fingerprint `key`, runs with equal settings can be recognized. `tags` names the tags to
     keep. The jobs of a set share one time and price list if these are equal. Raises MalformedData.
     """
-    if isinstance(recorded, Recording):
-        return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
-    children = [_job_document(child, key, tags) for child in recorded.children]
-    rollup_document = {} if recorded.rollup is None else _job_document(recorded.rollup, key, tags)
+    if isinstance(recording, Recording):
+        return {"schema": SCHEMA, **_job_document(recording, key, tags)}
+    children = [_job_document(child, key, tags) for child in recording.children]
+    rollup_document = {} if recording.rollup is None else _job_document(recording.rollup, key, tags)
     for shared_key in ("as_of", "prices"):
         shared_value = next(
             (child[shared_key] for child in children if child.get(shared_key)), None
@@ -85,16 +85,20 @@ def make_document(
             for child in children:
                 if child.get(shared_key) == shared_value:
                     del child[shared_key]
-    deleted_part = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
+    deleted_part = (
+        {"deleted": [ref.arn for ref in recording.deleted_jobs]} if recording.deleted_jobs else {}
+    )
     return {"schema": SCHEMA, **rollup_document, **deleted_part, "children": children}
 
 
-def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
-    stored_tags = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
-    read_context = recorded.read_context
-    named_series = [raw for raw in recorded.series if is_name(raw.host) and is_name(raw.metric)]
+def _job_document(job_recording: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
+    stored_tags = tags_to_store(job_recording.tags, tags, is_complete=job_recording.has_all_tags)
+    read_context = job_recording.read_context
+    named_series = [
+        raw for raw in job_recording.series if is_name(raw.host) and is_name(raw.metric)
+    ]
     metrics: dict[str, Any] = {"series": [_series(raw) for raw in named_series]}
-    document: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
+    document: dict[str, Any] = {"account": job_recording.account, "region": job_recording.region}
     if read_context is not None:
         document["as_of"] = iso(read_context.read_at)
         if read_context.notes:
@@ -104,7 +108,7 @@ def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dic
             **({"notes": list(read_context.metric_notes)} if read_context.metric_notes else {}),
             **metrics,
         }
-    document["describe"] = sanitize_answer(recorded.describe, key)
+    document["describe"] = sanitize_answer(job_recording.describe, key)
     document["tags"] = [{"Key": name, "Value": value} for name, value in stored_tags.items()]
     document["metrics"] = metrics
     if read_context is not None and read_context.prices is not None:

@@ -56,7 +56,8 @@ def display_name(path: str) -> str:
 def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
     """Returns the text of a file, or of standard input for "-".
 
-    `hint` says what to give instead. Raises BadUsage with one sentence that names the file.
+    `hint`: what to give instead; it ends the error's text. Raises BadUsage with one sentence
+    that names the file.
     """
     name = display_name(path)
     try:
@@ -83,7 +84,7 @@ class TextDocument(Struct, frozen=True):
 
 
 def parse_json(text: str, name: str, hint: str) -> Any:
-    """Returns a text's only JSON or YAML document. Raises BadUsage that names the file."""
+    """Returns a text's only JSON or YAML document. `name` and `hint`: see `parse_documents`."""
     documents = parse_documents(text, name, hint)
     for document in documents:
         if isinstance(document.value, BadUsage):

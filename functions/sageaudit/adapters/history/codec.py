@@ -22,7 +22,7 @@ from msgspec.structs import FieldInfo, asdict, fields
 
 from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.finding_document import Recommendation
+from sageaudit.domain.audit.finding_document import RunRecommendation
 from sageaudit.domain.audit.record import Detail, FindingRow
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
@@ -39,7 +39,7 @@ DynamoDB accepts 2,048 bytes in a partition key and 1,024 in a sort key.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Item = dict[str, Any]
 StoredT = TypeVar(
-    "StoredT", AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision
+    "StoredT", AuditSummary, FindingRow, JobKey, RunRecommendation, CostlierStep, Decision
 )
 RowT = TypeVar("RowT", bound=Struct)
 MAX_NAME_LENGTH = 200
@@ -49,7 +49,7 @@ _MAX_DETAIL_BYTES = 350_000
 """The maximum size of a detail's gzipped description and series. A larger detail loses its series.
 """
 _RUN_FIELD_NAMES = frozenset(RUN_FIELDS)
-_FORMS = (AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision)
+_FORMS = (AuditSummary, FindingRow, JobKey, RunRecommendation, CostlierStep, Decision)
 _FIELDS_IN_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
 
 
@@ -90,9 +90,9 @@ def moment_sk(moment: datetime, key: JobKey) -> str:
     return f"{moment_text(moment)}#{run_key(key)}"
 
 
-def sk_before(before: datetime | None) -> str:
-    """Returns a sort key after all keys of times before `before`. None means after all keys."""
-    return "~" if before is None else moment_text(before)
+def sk_before(moment: datetime | None) -> str:
+    """Returns a sort key after all keys of times before `moment`. None means after all keys."""
+    return "~" if moment is None else moment_text(moment)
 
 
 def through_sk(moment: datetime) -> str:
@@ -192,7 +192,7 @@ def _plain(value: object) -> object:
 
 
 def _run_value(value: object) -> object:
-    if isinstance(value, Recommendation):
+    if isinstance(value, RunRecommendation):
         return {name: _run_value(part) for name, part in to_item(value).items()}
     if isinstance(value, CostlierStep):
         return {name: _run_value(part) for name, part in to_item(value).items()}
@@ -290,7 +290,7 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
         return None
     if get_origin(hint) is tuple:
         form = get_args(hint)[0]
-        if form in (Recommendation, CostlierStep):
+        if form in (RunRecommendation, CostlierStep):
             return lambda items: tuple(from_item(form, item) for item in items)
         return tuple
     if get_origin(hint) is Mapping:

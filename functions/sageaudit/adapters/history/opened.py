@@ -166,7 +166,7 @@ class TableOverlay(SqliteHistory):
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | None = None,
+        ended_before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the runs of a list.
@@ -174,13 +174,15 @@ class TableOverlay(SqliteHistory):
         A family's runs come from the table and from memory. An audit in memory replaces the stored
         one. Other lists come from memory only.
         """
-        runs_in_memory = super().runs(query, before=before, page_size=page_size)
+        runs_in_memory = super().runs(query, ended_before=ended_before, page_size=page_size)
         if query.index is not RunIndex.FAMILY:
             return runs_in_memory
         rows: list[Any] = list(runs_in_memory)
         keys_in_memory = {run.key for run in rows}
         wider_page_size = page_size and page_size + len(rows)
-        stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider_page_size)
+        stored: Iterator[Any] = self._table.runs(
+            query, ended_before=ended_before, page_size=wider_page_size
+        )
         stored_only = (run for run in stored if run.key not in keys_in_memory)
         return heapq.merge(
             rows, stored_only, key=lambda run: moment_sk(run.ended_at, run.key), reverse=True

@@ -1,9 +1,9 @@
 """Decides what recording an audit changes, for every kind of history.
 
 It decides which version to write, which runs to judge again, and how the daily sums change. Audits
-are stored as gzipped JSON: a typical audit of 5 to 15 KB takes about 2 KB. The stream passes the
-bytes to `notify` unchanged. A document over the limit is trimmed, with a note about what is
-missing.
+are stored as gzipped JSON: a typical audit of 5 to 15 KB takes about 2 KB. The stream of the
+DynamoDB table passes these bytes to `notify` unchanged. A document larger than MAX_DOCUMENT_BYTES
+is trimmed, with a note about what is missing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RecordStep(enum.Enum):
     OLDER = "older"
 
 
-def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> RecordStep:
+def next_step(newest_summary: AuditSummary | None, entry: AuditEntry, digest: str) -> RecordStep:
     """Returns the step for an entry. It does not depend on the order or number of deliveries.
 
     ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
@@ -60,20 +60,20 @@ def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> Re
     a new version. So two deliveries that read metrics a second apart count as one audit. CONFIRM
     stores the earlier runs that the new judgement used.
     """
-    if newest is None:
+    if newest_summary is None:
         return RecordStep.WRITE
     modified_at, newest_modified_at = (
         as_utc(entry.last_modified_at),
-        as_utc(newest.last_modified_at),
+        as_utc(newest_summary.last_modified_at),
     )
     if modified_at < newest_modified_at:
         return RecordStep.OLDER
     is_newer = modified_at > newest_modified_at
-    if digest == newest.digest:
+    if digest == newest_summary.digest:
         if entry.force_new_version:
             return RecordStep.CONFIRM
         return RecordStep.ADVANCE if is_newer else RecordStep.DUPLICATE
-    is_first_final = entry.document["audit"]["settled"] and not newest.settled
+    is_first_final = entry.document["audit"]["settled"] and not newest_summary.settled
     return (
         RecordStep.WRITE
         if is_newer or is_first_final or entry.force_new_version
@@ -81,10 +81,10 @@ def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> Re
     )
 
 
-def unchanged_result(step: RecordStep, newest: AuditSummary) -> RecordResult:
+def unchanged_result(step: RecordStep, newest_summary: AuditSummary) -> RecordResult:
     """Returns the result for an entry that made no new version."""
     outcome = RecordOutcome.OUTDATED if step is RecordStep.OLDER else RecordOutcome.DUPLICATE
-    return RecordResult(outcome, newest.version, newest)
+    return RecordResult(outcome, newest_summary.version, newest_summary)
 
 
 class FamilyRow(Struct, frozen=True):

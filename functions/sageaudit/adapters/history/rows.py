@@ -240,7 +240,10 @@ def clip_text(text: str) -> str:
 
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
-    """Returns the rule of the most important standing finding, by dollars, then severity."""
+    """Returns the rule of the most important standing finding; None without one.
+
+    The finding with the most counted dollars is the most important, then the most severe.
+    """
     standing_findings = list(filter(is_standing, findings))
     return max(standing_findings, key=_weight)["rule"] if standing_findings else None
 

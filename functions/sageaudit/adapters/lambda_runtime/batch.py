@@ -60,8 +60,8 @@ R_contra = TypeVar("R_contra", contravariant=True)
 class RetryRecord(Exception):
     """Makes a record wait for `wait_s` seconds. `why` is the reason."""
 
-    def __init__(self, why: str, wait_s: int) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, wait_s: int) -> None:
+        super().__init__(reason)
         self.wait_s = wait_s
 
 
@@ -84,7 +84,7 @@ class Batch(Struct, Generic[R]):
 
     RejectedEvent makes the record a dead letter, because a retry would fail too. After any other
     error `retries` decides when the record is delivered again. Such errors are logged and counted
-    as `failed`. Unexpected errors also count as defects.
+    as `failure_metric`. Unexpected errors also count as defects.
 
     No record is started with less than `stop_before_ms` left, since a timeout would deliver the
     whole batch again. `begin` is called before each record, with the milliseconds left. Counts are
@@ -93,7 +93,7 @@ class Batch(Struct, Generic[R]):
 
     record: type[R]
     work: Callable[[R], None]
-    failed: str
+    failure_metric: str
     stop_before_ms: int
     retries: RetryPolicy[R]
     report: RecordReport
@@ -137,11 +137,11 @@ class Batch(Struct, Generic[R]):
         except RetryRecord as retry:
             return self._retry(record, labels, str(retry), retry.wait_s)
         except (AwsError, MalformedData) as error:
-            self.report.count(self.failed)
+            self.report.count(self.failure_metric)
             self.report.error("record failed", **labels, **_error_labels(error))
             return self._retry(record, labels, str(error))
         except Exception as error:  # noqa: BLE001 - a bug with one record must not fail the others
-            self.report.count(self.failed)
+            self.report.count(self.failure_metric)
             self.report.count(DEFECTS)
             self.report.defect("record failed", error, **labels)
             return self._retry(record, labels, f"an unexpected {type(error).__name__}")
@@ -188,7 +188,11 @@ class QueueRetries:
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
-        """Hides the message. A message that is too old becomes a dead letter."""
+        """Hides the message, so that SQS delivers it again after `wait_s` seconds.
+
+        Without `wait_s`, the delay grows with each delivery. A message that is too old becomes a
+        dead letter; then the metric to count is returned, otherwise None.
+        """
         if self.is_too_old(record):
             self.reject(record, "abandoned", reason)
             return ABANDONED

@@ -174,7 +174,11 @@ class TableChange(Struct, frozen=True):
 
 
 def parse_change_keys(body: str) -> tuple[str, str]:
-    """Returns the item's keys from a change's `dead_letter_body`. Raises MalformedData."""
+    """Returns the partition and sort key of the DynamoDB item that a dead letter is about.
+
+    `body`: the letter's body, which is the `dead_letter_body` of a TableChange. Raises
+    MalformedData.
+    """
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:

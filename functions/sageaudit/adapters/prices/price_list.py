@@ -187,16 +187,16 @@ class PriceCache:
             )
         return None
 
-    def write(self, stored: StoredListing) -> None:
+    def write(self, stored_listing: StoredListing) -> None:
         """Stores a listing. Raises AwsError."""
-        listing = stored.listing
+        listing = stored_listing.listing
         self._table.put(
             {
                 PARTITION_KEY: keys.price_pk(listing.region, listing.component.value),
                 SORT_KEY: _LISTING_SK,
-                "read_at": moment_text(stored.read_at),
+                "read_at": moment_text(stored_listing.read_at),
                 "rates": to_json(entries_document(listing.entry_by_product)),
-                TTL_ATTRIBUTE: epoch_s(stored.read_at + timedelta(days=CACHE_DAYS)),
+                TTL_ATTRIBUTE: epoch_s(stored_listing.read_at + timedelta(days=CACHE_DAYS)),
             }
         )
 

@@ -184,7 +184,7 @@ def _parse_day(text: str) -> date:
 def _find_by_id(
     matching: list[FamilyRecommendation], recommendation_id: str
 ) -> FamilyRecommendation:
-    """Raises BadUsage if no recommendation has this id."""
+    """Returns the recommendation with this id. Raises BadUsage if there is none."""
     by_id = {recommendation.id: recommendation for recommendation in matching}
     if recommendation_id not in by_id:
         suggestion = did_you_mean(recommendation_id, sorted(by_id)) or ":"

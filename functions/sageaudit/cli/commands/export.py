@@ -99,7 +99,7 @@ def export(
 
 
 def _format_of_file(path: Path) -> str:
-    """Raises BadUsage for an unknown file name extension."""
+    """Returns the format that the file name's extension means. Raises BadUsage for any other."""
     ending = path.suffix.lstrip(".").lower()
     if ending not in _FORMATS:
         raise BadUsage(f"{path} ends in none of {', '.join(_FORMATS)}: give --format")

@@ -117,15 +117,14 @@ def notify(
 
 
 def _explain(notification: Notification, policy: Policy, channel: str) -> None:
-    decision = notification.decision
+    decision = notification.alert_decision
     if notification.alert is None:
         print_message(f"no message: {decision.suppressed_because}")
     else:
         month = decision.month
         runs_text = f", {_counted_runs_text(month.runs)}" if month else ""
-        print_message(
-            f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{runs_text}"
-        )
+        news_text = f", {decision.news_text}" if decision.news_text else ""
+        print_message(f"a message: {decision.kind}{news_text}{runs_text}")
         print_message(_destination_text(notification.alert.destination, policy, channel))
     if notification.job_line:
         print_message(

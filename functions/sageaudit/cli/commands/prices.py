@@ -93,7 +93,7 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     The rates come with the package; no AWS account is needed. An unknown rate may be estimated from
     EC2's: it is marked "about", and its kind in the JSON is "estimate".
     """
-    _check(instance_type, region)
+    _check_type_and_region(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.packaged_prices().regions)
     rates: list[TypeRate] = []
@@ -151,7 +151,7 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
             print_message(f"no rate for {result.name}: {result.reason}")
         elif result.rate.note:
             rate = result.rate
-            print_message(f"{rate.what}, {rate.component.value}, {rate.region}: {rate.note}")
+            print_message(f"{rate.product}, {rate.component.value}, {rate.region}: {rate.note}")
     for excluded in report.excluded:
         print_message(
             f"left out, since it is not priced usage: {excluded.kind}, {format_usd(excluded.usd)}"
@@ -176,7 +176,7 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
     return Exit.DONE
 
 
-def _check(instance_type: str, region: str | None) -> None:
+def _check_type_and_region(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
     table = packaged.packaged_prices().hourly_table["usd_per_hour"]
     known_types = {
@@ -247,9 +247,9 @@ def _derived_table(derived: list[DerivedRate]) -> Table:
     for result in derived:
         rate, list_usd = result.rate, result.list_usd
         difference = None if list_usd is None else 100 * (rate.usd - list_usd) / list_usd
-        unit = "GB-mo" if rate.what == STORAGE else "h"
+        unit = "GB-mo" if rate.product == STORAGE else "h"
         table.add_row(
-            *(rate.what, rate.region, rate.component.value),
+            *(rate.product, rate.region, rate.component.value),
             *(format_rate(rate.usd), format_rate(list_usd), signed_percent(difference)),
             *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
         )

@@ -125,7 +125,11 @@ def redrive(
 
 
 def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
-    """Asks for confirmation if somebody can answer. Raises Abort for a no."""
+    """Asks whether to send the letters again. Raises Abort for a no.
+
+    Returns without a question if `yes` is set, if no letter would be sent, or if there is no
+    terminal.
+    """
     count = sum(letter.status is LetterStatus.MOVES for letter in letters)
     if count and not yes and can_ask():
         click.confirm(f"Send {count_text(count, 'letter')} again?", abort=True, err=True)
@@ -150,7 +154,7 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
     console.print(Text(f"{count_text(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
     for reason, count in Counter(letter.reason for letter in letters).most_common():
         console.print(Text(f"{count:,} {for_terminal(reason)}"))
-        explanations = Counter(letter.why for letter in letters if letter.reason == reason)
+        explanations = Counter(letter.explanation for letter in letters if letter.reason == reason)
         for explanation, times in explanations.most_common(_MAX_EXPLANATIONS):
             console.print(Text(f"  {times:,}: {for_terminal(explanation) or 'no explanation'}"))
     if letters:
@@ -213,7 +217,7 @@ def _letter(letter: DeadLetter) -> dict[str, Any]:
         "version": letter.version,
         "channel": letter.channel or None,
         "reason": letter.reason,
-        "why": letter.why,
+        "why": letter.explanation,
         "first_sent_at": moment_text(letter.first_sent_at),
         "deleted_at": moment_text(letter.deleted_at),
         "status": letter.status.value,

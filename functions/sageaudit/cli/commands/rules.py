@@ -142,7 +142,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "title": rule.title,
         "scope": SCOPE_LABELS[rule.scope],
         "kinds": sorted(kind.value for kind in rule.kinds),
-        "on": rule.on,
+        "on": rule.is_on_by_default,
         "sent_to_channels": rule.info.sent_to_channels,
         "report_once_per_family": rule.report_once_per_family,
         "needs": [metric.value for metric in rule.required_metrics],
@@ -181,7 +181,7 @@ def _judging_lines(rule: Rule) -> list[str]:
         lines.append(
             "A finding is shown for a family's first run only; for later runs it is stored."
         )
-    if not rule.on:
+    if not rule.is_on_by_default:
         lines.append("The rule is off by default; the policy turns it on with `rules.on`.")
     if rule.required_metrics:
         lines += _metric_lines(rule)

@@ -121,14 +121,14 @@ def what_if_document(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]
     }
 
 
-def _current_document(job: Job, billed: Bill) -> dict[str, Any]:
+def _current_document(job: Job, job_bill: Bill) -> dict[str, Any]:
     return {
         "instances": job.instances,
         "hours": _hours(job),
-        "usd": round_usd(billed.total_usd),
-        "basis": billed.basis,
-        "missing": list(billed.missing),
-        "estimated": list(billed.estimated),
+        "usd": round_usd(job_bill.total_usd),
+        "basis": job_bill.basis,
+        "missing": list(job_bill.missing),
+        "estimated": list(job_bill.estimated),
     }
 
 

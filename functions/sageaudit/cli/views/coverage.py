@@ -29,7 +29,7 @@ _NOTE = (
 
 
 def cost_line(bill: BilledAccounts) -> str:
-    """Returns the line with the cost of reading the bill."""
+    """Returns the line with the cost of reading the AWS bill."""
     requests = count_text(bill.min_requests, "Cost Explorer request")
     return (
         f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about"
@@ -38,7 +38,7 @@ def cost_line(bill: BilledAccounts) -> str:
 
 
 def report_refusal(coverage_result: CoverageResult) -> Exit:
-    """Prints why AWS refused the bill, if it did. Returns the exit code."""
+    """Prints why the AWS bill could not be read, if it could not. Returns the exit code."""
     if coverage_result.refusal is None:
         return Exit.DONE
     print_message(f"the SageMaker bill is not known: {coverage_result.refusal}")
@@ -65,7 +65,7 @@ def document(result: CoverageResult) -> dict[str, Any] | None:
 
 
 def show(result: CoverageResult, console: Console) -> None:
-    """Prints the headline, the audited usage, and the rest of the bill by usage type."""
+    """Prints the headline, the audited usage, and the rest of the AWS bill by usage type."""
     coverage = result.coverage
     if coverage is None:
         return

@@ -231,7 +231,7 @@ _LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
 
 def exact_values(row: Any, fields: Sequence[Field]) -> dict[str, object]:
     """Returns a row's values for programs: exact money, None if unknown, times in UTC."""
-    return {field.name: _exact(field.getter(row)) for field in fields}
+    return {field.name: _to_exact_value(field.getter(row)) for field in fields}
 
 
 def cell_text(row: Any, field: Field) -> str:
@@ -288,7 +288,7 @@ def _value_text(value: object, kind: FieldKind) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _exact(value: object) -> object:
+def _to_exact_value(value: object) -> object:
     # Decimals are rounded to 6 places, as money is stored.
     if isinstance(value, Decimal):
         return round(value, 6) if value.is_finite() else value
@@ -303,7 +303,7 @@ def _csv_line(cells: Iterable[str]) -> str:
 
 
 def _csv_cell(value: object) -> str:
-    exact = _exact(value)
+    exact = _to_exact_value(value)
     return f"{exact:f}" if isinstance(exact, Decimal) else _csv_text(str(exact))
 
 

@@ -31,7 +31,7 @@ _MIN_WORD_WIDTH = 12
 
 def _column_field(column: Column) -> Field:
     # Its cell is a word if there is no value.
-    if column.length:
+    if column.period_length:
         return Field("period", format_cell=cells.period_label)
     missing_labels = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL, "reason": "(no reason)"}
     missing_label = (

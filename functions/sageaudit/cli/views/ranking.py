@@ -62,15 +62,15 @@ def document(ranking: Ranking) -> dict[str, Any]:
         ],
         "family_count": ranking.family_count,
         "rules": [{"rule": name, **_rule_document(sums)} for name, sums in ranking.rules],
-        "owners": [_named_sums(name) for name in ranking.owners.shown],
+        "owners": [_named_sums(name) for name in ranking.owners.shown_names],
         "owner_count": ranking.owners.name_count,
-        "types": [_named_sums(name) for name in ranking.types.shown],
+        "types": [_named_sums(name) for name in ranking.types.shown_names],
         "type_count": ranking.types.name_count,
     }
 
 
-def _named_sums(ranked: RankedName) -> dict[str, Any]:
-    return {"name": ranked.name, **_sums(ranked.sums)}
+def _named_sums(ranked_name: RankedName) -> dict[str, Any]:
+    return {"name": ranked_name.name, **_sums(ranked_name.sums)}
 
 
 def _sums(sums: Sums) -> dict[str, Any]:
@@ -232,29 +232,32 @@ def _show_names(scope: str, names: RankedNames, console: Console) -> None:
     print_heading(console, f"By {'instance type' if scope == 'type' else scope}")
     column = FittedColumn("name", scope.capitalize(), False, _MIN_NAME_WIDTH)
     _sums_table(
-        [column], [[_display_name(name, scope)] for name in names.shown], names.shown, console
+        [column],
+        [[_display_name(name, scope)] for name in names.shown_names],
+        names.shown_names,
+        console,
     )
-    _print_more(names.name_count - len(names.shown), scope, f"{scope}s", console)
+    _print_more(names.name_count - len(names.shown_names), scope, f"{scope}s", console)
 
 
 def _sums_table(
     columns: Sequence[FittedColumn],
     names: Sequence[Sequence[str]],
-    ranked: Sequence[RankedName],
+    ranked_names: Sequence[RankedName],
     console: Console,
 ) -> None:
     # A narrow terminal leaves out the jobs first.
     cells = [
         [*labels, f"{row.sums.jobs:,}", *map(str, sums_amounts(row.sums)[:3])]
-        for labels, row in zip(names, ranked, strict=True)
+        for labels, row in zip(names, ranked_names, strict=True)
     ]
     console.print(fit_table([*columns, *_SUMS], cells, _DROPPED_FIRST, console.width))
 
 
-def _display_name(ranked: RankedName, scope: str) -> str:
-    if ranked.name is None:
+def _display_name(ranked_name: RankedName, scope: str) -> str:
+    if ranked_name.name is None:
         return _MISSING_NAME_LABELS.get(scope, "(no name)")
-    return for_terminal(family_text(ranked.name))
+    return for_terminal(family_text(ranked_name.name))
 
 
 def _print_more(count: int, singular: str, plural: str, console: Console) -> None:

@@ -173,7 +173,7 @@ def show(tally: ScanTally, remaining: int, metrics: int, console: Console) -> No
     )
     for line in _lines(tally, remaining, metrics):
         console.print(line, highlight=False)
-    _reasons("Not audited", tally.refused, console)
+    _reasons("Not audited", tally.job_count_by_refusal, console)
     _reasons(_NOT_JUDGED_TITLE, tally.not_judged, console)
 
 
@@ -215,7 +215,7 @@ def document(
         "jobs": _jobs(tally, remaining),
         "metrics_requested": metrics,
         "cost_usd": metrics_cost_usd(metrics),
-        "refused": _counts(tally.refused),
+        "refused": _counts(tally.job_count_by_refusal),
         "not_judged": _counts(tally.not_judged),
     }
 

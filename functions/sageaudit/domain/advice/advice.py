@@ -26,7 +26,7 @@ from sageaudit.domain.advice.comparison import (
     split_episodes,
     started_at,
 )
-from sageaudit.domain.audit.finding_document import AmountKind, Recommendation
+from sageaudit.domain.audit.finding_document import AmountKind, RunRecommendation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace
@@ -89,13 +89,13 @@ STATUS_LABELS = (
 class Silence(Struct, frozen=True):
     """Why no message includes a recommendation.
 
-    `label`: accepted, snoozed or exempt. `by`: the person; None if a policy or tag accepts the
-    recommendation, and `reason` says more. `until`: the last day; None without an end.
+    `label`: accepted, snoozed or exempt. `decided_by`: the person; None if a policy or tag accepts
+    the recommendation, and `reason` says more. `last_day`: the last day; None without an end.
     """
 
     label: str
-    by: str | None
-    until: date | None
+    decided_by: str | None
+    last_day: date | None
     reason: str | None
 
     @property
@@ -234,7 +234,7 @@ def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
 
 
 def recommendation_id(
-    account: str, region: str, family: str, recommendation: Recommendation
+    account: str, region: str, family: str, recommendation: RunRecommendation
 ) -> str:
     """Returns eight letters that are equal for all runs of the family with this recommendation."""
     identity = [
@@ -294,7 +294,7 @@ def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
+    lines: dict[object, dict[str, RunRecommendation]] = defaultdict(dict)
     for run in runs:
         for recommended in run.recommendations or ():
             recommendation_key = recommendation_id(run.account, run.region, run.family, recommended)
@@ -343,10 +343,10 @@ def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[Fam
     for comparison, row_id in sorted(
         savings, key=lambda pair: pair[0].predicted_usd or 0, reverse=True
     ):
-        claimant_by_runs.setdefault(comparison.after, row_id)
+        claimant_by_runs.setdefault(comparison.keys_after, row_id)
 
     def count_once(comparison: Comparison, row_id: str) -> Comparison:
-        claimant = claimant_by_runs[comparison.after]
+        claimant = claimant_by_runs[comparison.keys_after]
         evidence = f"measured together with {claimant}"
         return (
             comparison
@@ -373,7 +373,7 @@ def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[Fam
 
 def _make_recommendation(
     row_id: str,
-    recommendation: Recommendation,
+    recommendation: RunRecommendation,
     runs: Sequence[AuditSummary],
     decision: Decision | None,
     paths: frozenset[str],
@@ -434,7 +434,7 @@ def _make_recommendation(
         or compare_with_other_fix(runs, last_episode.runs[-1], recommendation),
         earlier_comparisons=earlier_savings,
     )
-    silence = None if draft.comparison else _silence(draft, now)
+    silence = None if draft.comparison else _find_silence(draft, now)
     last_run_at = max(run.ended_at for run in runs)
     state = State.SILENCED if silence else _state(draft, last_run_at, now)
     return replace(draft, state=state, silence=silence)
@@ -450,7 +450,7 @@ def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: dat
     return State.CLOSED if is_over else State.FOLLOWED
 
 
-def _silence(recommendation: FamilyRecommendation, now: datetime) -> Silence | None:
+def _find_silence(recommendation: FamilyRecommendation, now: datetime) -> Silence | None:
     if recommendation.exempt:
         return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, recommendation.exempt)
     decision = recommendation.decision

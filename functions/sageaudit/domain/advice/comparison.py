@@ -15,7 +15,7 @@ from statistics import median
 from msgspec import Struct, field
 
 from sageaudit.domain.audit.family_runs import completed_runs, instances_of, newest_level
-from sageaudit.domain.audit.finding_document import Recommendation
+from sageaudit.domain.audit.finding_document import RunRecommendation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
@@ -65,8 +65,8 @@ class Comparison(Struct, frozen=True):
 
     `before_usd` and `after_usd`: median bills; None if they do not show what the change saved.
     `runs`: the number of completed runs since the change. `predicted_usd`: the predicted saving of
-    one run. `after`: the keys of the compared later runs. `fixed_another_way`: a value other than
-    the recommended one removed the finding.
+    one run. `keys_after`: the keys of the compared later runs. `fixed_another_way`: a value other
+    than the recommended one removed the finding.
     """
 
     effect: Effect
@@ -75,7 +75,7 @@ class Comparison(Struct, frozen=True):
     predicted_usd: Decimal | None = None
     before_usd: Decimal | None = None
     after_usd: Decimal | None = None
-    after: tuple[object, ...] = ()
+    keys_after: tuple[object, ...] = ()
     fixed_another_way: bool = False
 
     @property
@@ -105,22 +105,25 @@ def compare_runs(
     runs: Sequence[AuditSummary],
     recommended_runs: Sequence[AuditSummary],
     runs_with_fix: Sequence[AuditSummary],
-    recommendation: Recommendation,
+    recommendation: RunRecommendation,
     paths: frozenset[str],
 ) -> Comparison:
     """Returns a comparison of the last runs before a fix with the first runs that have it.
 
-    `runs`: the family's runs by their start, oldest first. `recommended_runs`: those with the
-    recommendation. `runs_with_fix`: those that followed it. `paths`: the parameters that the
-    family's recommendations change; their values may differ.
+    `runs`: the family's runs by their start, oldest first. `recommended_runs`: the
+    runs with the finding that made the recommendation. `runs_with_fix`: the later runs that already
+    used the recommended value. `paths`: the parameters that the family's recommendations change;
+    their values may differ.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
-    before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
+    earlier_runs = [
+        run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys
+    ]
     is_lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
-    if not is_lost and (failure_text := _failure_evidence(before, runs_with_fix)):
+    if not is_lost and (failure_text := _failure_evidence(earlier_runs, runs_with_fix)):
         return Comparison(Effect.WORSE, failure_text)
     instances, completed = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
-    runs_before = [run for run in completed_runs(before) if instances_of(run) == instances][
+    runs_before = [run for run in completed_runs(earlier_runs) if instances_of(run) == instances][
         -COMPARED_RUNS:
     ]
     amounts = [recommended_amount(run, recommendation) for run in recommended_runs[-COMPARED_RUNS:]]
@@ -148,35 +151,35 @@ def compare_runs(
         comparison,
         before_usd=_median_usd(runs_before),
         after_usd=_median_usd(runs_after),
-        after=keys,
+        keys_after=keys,
     )
 
 
 def _effect(
-    before: Sequence[AuditSummary],
-    completed: Sequence[AuditSummary],
-    after: Sequence[AuditSummary],
+    runs_before: Sequence[AuditSummary],
+    completed_with_fix: Sequence[AuditSummary],
+    runs_after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
     """Returns the effect of a fix and the evidence for it.
 
-    `before` and `after`: the runs to compare. `completed`: all completed runs with the fix. The
-    evidence is None if other changes are the evidence, which the caller names.
+    `runs_before` and `runs_after`: the runs to compare. `completed_with_fix`: all completed runs
+    with the fix. The evidence is None if other changes are the evidence, which the caller names.
     """
-    if len(completed) < COMPARED_RUNS:
-        return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
-    if len(before) < COMPARED_RUNS:
-        return Effect.CONFOUNDED, f"only {len(before)} comparable completed runs before"
-    if fixed_since - before[0].ended_at > _MAX_BASELINE_AGE:
-        return Effect.CONFOUNDED, f"the runs before begin on {before[0].ended_at:%Y-%m-%d}"
-    if len(after) < COMPARED_RUNS:
-        has_enough_runs = len(completed) >= _MAX_LATER_RUNS
+    if len(completed_with_fix) < COMPARED_RUNS:
+        return Effect.TOO_FEW, f"{len(completed_with_fix)} of {COMPARED_RUNS} runs since"
+    if len(runs_before) < COMPARED_RUNS:
+        return Effect.CONFOUNDED, f"only {len(runs_before)} comparable completed runs before"
+    if fixed_since - runs_before[0].ended_at > _MAX_BASELINE_AGE:
+        return Effect.CONFOUNDED, f"the runs before begin on {runs_before[0].ended_at:%Y-%m-%d}"
+    if len(runs_after) < COMPARED_RUNS:
+        has_enough_runs = len(completed_with_fix) >= _MAX_LATER_RUNS
         return (
             (Effect.CONFOUNDED, None)
             if has_enough_runs
             else (Effect.TOO_FEW, "fewer than 3 comparable runs")
         )
-    before_usd, after_usd = _median_usd(before), _median_usd(after)
+    before_usd, after_usd = _median_usd(runs_before), _median_usd(runs_after)
     bills_text = f"{format_usd(before_usd)} before, {format_usd(after_usd)} after"
     is_worse = after_usd >= before_usd
     return (
@@ -185,7 +188,7 @@ def _effect(
 
 
 def compare_with_other_fix(
-    runs: Sequence[AuditSummary], last_run: AuditSummary, recommendation: Recommendation
+    runs: Sequence[AuditSummary], last_run: AuditSummary, recommendation: RunRecommendation
 ) -> Comparison | None:
     """Returns a comparison if another value or other instances removed the finding, else None.
 
@@ -211,7 +214,7 @@ def compare_with_other_fix(
 
 
 def _failure_evidence(
-    before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
+    runs_before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
     """Returns evidence if two of the first three runs with the fix failed, else None.
 
@@ -219,7 +222,7 @@ def _failure_evidence(
     """
     finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed_runs = [run for run in finished_runs if run.status == "Failed"]
-    earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
+    earlier_runs = [run for run in runs_before if _is_finished(run)][-COMPARED_RUNS:]
     has_failed_before = sum(run.status == "Failed" for run in earlier_runs) > 1
     return (
         None
@@ -234,11 +237,11 @@ def _is_finished(run: AuditSummary) -> bool:
 
 
 def _other_changes(
-    before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
+    runs_before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    if run.purchase is None or not before:
+    if run.purchase is None or not runs_before:
         return
-    before = [old for old in before if old.purchase is not None]
+    runs_before = [old for old in runs_before if old.purchase is not None]
     properties = {
         "the type": ("InstanceType", "instance_type"),
         "the count": ("InstanceCount", "instance_count"),
@@ -247,10 +250,10 @@ def _other_changes(
     for change_text, (ending, field_name) in properties.items():
         is_expected = any(ending in path for path in paths)
         if not is_expected and getattr(run, field_name) not in {
-            getattr(old, field_name) for old in before
+            getattr(old, field_name) for old in runs_before
         }:
             yield change_text
-    fingerprints = [old.fingerprint for old in before]
+    fingerprints = [old.fingerprint for old in runs_before]
     is_steady = len(set(fingerprints)) < len(fingerprints) and None not in [
         *fingerprints,
         run.fingerprint,
@@ -258,9 +261,9 @@ def _other_changes(
     is_expected = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
     if is_steady and not is_expected and run.fingerprint not in fingerprints:
         yield "image, code or settings"
-    earlier_s, run_s = [_data_s(old) for old in before], _data_s(run)
+    earlier_s, run_s = [_data_s(old) for old in runs_before], _data_s(run)
     known_earlier_s = [seconds for seconds in earlier_s if seconds is not None]
-    if len(known_earlier_s) == len(before) and run_s is not None:
+    if len(known_earlier_s) == len(runs_before) and run_s is not None:
         least_s, most_s = sorted((median(known_earlier_s), run_s))
         is_expected = any(path.startswith(_DATA_PATHS) for path in paths)
         if not is_expected and most_s >= _MIN_DOWNLOAD_S and most_s > _NEW_DATA_FACTOR * least_s:
@@ -291,16 +294,16 @@ class CostSpike(Struct, frozen=True):
 
 
 def find_cost_spike(
-    own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
+    own_run: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
     """Returns the run's cost and its usual cost, also if they are equal; None if one is unknown."""
-    runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
+    runs = [run for run in earlier_runs if run.ended_at < own_run.ended_at]
     earlier = [run for run in runs if run.is_comparable]
-    if own.total_usd is None or own.purchase is None:
+    if own_run.total_usd is None or own_run.purchase is None:
         return None
     percent = policy.cost_spike_percent
-    level = newest_level(own, earlier, spreads=Decimal(0), percent=percent)
-    return CostSpike(level.usual_usd, own.total_usd) if level else None
+    level = newest_level(own_run, earlier, spreads=Decimal(0), percent=percent)
+    return CostSpike(level.usual_usd, own_run.total_usd) if level else None
 
 
 class Episode(Struct):
@@ -314,14 +317,14 @@ class Episode(Struct):
     is_reappearance: bool = False
 
 
-def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
+def recommended_amount(run: AuditSummary, recommendation: RunRecommendation) -> Decimal | None:
     """Returns the amount of the run's recommendation in USD; None if unknown."""
     run_recommendation = run.matching_recommendation(recommendation)
     return run_recommendation.amount if run_recommendation else None
 
 
 def split_episodes(
-    runs: Sequence[AuditSummary], recommendation: Recommendation
+    runs: Sequence[AuditSummary], recommendation: RunRecommendation
 ) -> Iterator[Episode]:
     """Yields the episodes of a recommendation.
 
@@ -355,7 +358,9 @@ def split_episodes(
     yield episode
 
 
-def _has_fix(run: AuditSummary, earlier_run: AuditSummary, recommendation: Recommendation) -> bool:
+def _has_fix(
+    run: AuditSummary, earlier_run: AuditSummary, recommendation: RunRecommendation
+) -> bool:
     """Returns whether the run has the recommended value.
 
     A number counts if it is at least as close to the recommended value as to the old one. For a

@@ -277,8 +277,8 @@ class AlertDecision(Struct, frozen=True):
     """Whether a message is sent, and of which kind.
 
     `suppressed_because`: why no message is sent; "" if one is sent. `follow_up_reason`: why a
-    message is sent again. `why`: a text about what is new. `previous_alert`: the alert that this
-    message follows or corrects. `amount_kind`: COUNTED for a correction or a `spike`.
+    message is sent again. `news_text`: a text about what is new. `previous_alert`: the alert that
+    this message follows or corrects. `amount_kind`: COUNTED for a correction or a `spike`.
 
     `with_details` fills the other fields for the card. `corrected_audit`: the audit behind the
     corrected alert; None if it cannot be read. `month`: the month of all open recommendations of
@@ -288,7 +288,7 @@ class AlertDecision(Struct, frozen=True):
 
     kind: AlertKind = AlertKind.FIRST
     follow_up_reason: FollowUpReason | None = None
-    why: str = ""
+    news_text: str = ""
     previous_alert: Alert | None = None
     amount_kind: AmountKind = AmountKind.COUNTED
     spike: CostSpike | None = None
@@ -329,16 +329,16 @@ def no_alert(reason: str) -> AlertDecision:
 
 
 def with_details(
-    decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
+    alert_decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
     """Returns the decision with the fields that the message's card shows."""
-    amount_kind = decision.amount_kind
+    amount_kind = alert_decision.amount_kind
     recommendations = case.open_recommendations(
-        amount_kind, silenced=decision.kind is AlertKind.WORSE
+        amount_kind, silenced=alert_decision.kind is AlertKind.WORSE
     )
     run_recommendations = case.run_recommendations(recommendations)
     return replace(
-        decision,
+        alert_decision,
         corrected_audit=corrected_audit,
         month=estimate_month(recommendations, amount_kind, case.now),
         saves=estimate_month(run_recommendations[:1], amount_kind, case.now)
@@ -346,7 +346,7 @@ def with_details(
         else None,
         recommendation=run_recommendations[0] if run_recommendations else None,
         other_steps=()
-        if decision.is_run_only
+        if alert_decision.is_run_only
         else _other_steps(recommendations, amount_kind, case),
     )
 

@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument,
 from sageaudit.domain.audit.finding_document import (
     ExemptDocument,
     FindingDocument,
-    Recommendation,
+    RunRecommendation,
     is_standing,
     largest_recommendations,
     recommendation_from_finding,
@@ -89,24 +89,28 @@ class AlertFigures(Struct, frozen=True):
         return bool(self.usd is None or self.at_stake_usd)
 
 
-def should_correct(figures: AlertFigures, before: AlertFigures) -> bool:
+def should_correct(figures: AlertFigures, earlier_figures: AlertFigures) -> bool:
     """Returns whether a figure changed enough since the last alert for a correction.
 
-    `before`: the figures that were sent.
+    `earlier_figures`: the figures that were sent.
     """
-    if not before.has_dollars and not figures.has_dollars:
+    if not earlier_figures.has_dollars and not figures.has_dollars:
         return False
-    if (figures.usd is None) != (before.usd is None):
+    if (figures.usd is None) != (earlier_figures.usd is None):
         return True
-    has_higher_severity = figures.severity.rank > before.severity.rank and figures.usd == before.usd
-    if figures.has_dollars and before.has_dollars and has_higher_severity:
+    has_higher_severity = (
+        figures.severity.rank > earlier_figures.severity.rank and figures.usd == earlier_figures.usd
+    )
+    if figures.has_dollars and earlier_figures.has_dollars and has_higher_severity:
         return True
-    is_usd_changed = _is_changed(figures.usd or Decimal(0), before.usd or Decimal(0))
-    return is_usd_changed or _is_changed(figures.possible_loss_usd, before.possible_loss_usd)
+    is_usd_changed = _is_changed(figures.usd or Decimal(0), earlier_figures.usd or Decimal(0))
+    return is_usd_changed or _is_changed(
+        figures.possible_loss_usd, earlier_figures.possible_loss_usd
+    )
 
 
-def _is_changed(now: Decimal, before: Decimal) -> bool:
-    return abs(now - before) >= max(MIN_CHANGE_USD, MIN_CHANGE_SHARE * before)
+def _is_changed(now: Decimal, earlier_usd: Decimal) -> bool:
+    return abs(now - earlier_usd) >= max(MIN_CHANGE_USD, MIN_CHANGE_SHARE * earlier_usd)
 
 
 class MessageAudit(Struct, frozen=True):
@@ -127,7 +131,7 @@ class MessageAudit(Struct, frozen=True):
     trial_findings: tuple[FindingDocument, ...]
     run_findings: tuple[FindingDocument, ...]
     regressions: tuple[FindingDocument, ...]
-    recommendations: tuple[Recommendation, ...]
+    recommendations: tuple[RunRecommendation, ...]
     shows_idle: bool
 
     @classmethod
@@ -177,7 +181,7 @@ class MessageAudit(Struct, frozen=True):
         sent again if they get worse.
         """
 
-        def silencing(advised: Recommendation) -> FamilyRecommendation | None:
+        def silencing(advised: RunRecommendation) -> FamilyRecommendation | None:
             recommendation = recommendations.get(
                 recommendation_id(run.account, run.region, run.family, advised)
             )
@@ -216,7 +220,7 @@ def counted_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocume
     return tuple(sorted(filter(_is_counted, findings), key=_weight))
 
 
-def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
+def read_recommendations(document: AuditDocument) -> tuple[RunRecommendation, ...]:
     """Returns the largest recommendations of an audit, counted ones first."""
     recommendations = map(recommendation_from_finding, document["findings"])
     return largest_recommendations(filter(None, recommendations))
@@ -250,7 +254,7 @@ def is_regression(finding: FindingDocument) -> bool:
 
 def _exempt_silenced(
     document: AuditDocument,
-    silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
+    silencing_recommendation: Callable[[RunRecommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
     """Returns the document with silenced findings marked as exempt.
 

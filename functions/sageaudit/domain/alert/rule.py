@@ -124,28 +124,32 @@ def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
     return next(filter(None, decisions), None) or no_alert(_suppression_reason(case))
 
 
-def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
+def alerts_for_decision(
+    case: AlertCase, alert_decision: AlertDecision, template: Alert
+) -> list[Alert]:
     """Returns the alerts of a message: one for each of its reasons, none for a correction.
 
     `template`: an alert with the run, figures, time and channels of the message.
     """
     alerts: list[Alert] = []
-    if decision.is_correction:
+    if alert_decision.is_correction:
         return alerts
-    if decision.spike is not None:
-        spike_usd = decision.spike.excess_usd
+    if alert_decision.spike is not None:
+        spike_usd = alert_decision.spike.excess_usd
         alerts.append(replace(template, kind=AlertKind.COST_SPIKE, amount=spike_usd))
     due = filter(None, (_check_recommendations(kind, case) for kind in AmountKind))
     return alerts + [_alert_for_decision(case, part, template) for part in due]
 
 
-def _alert_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> Alert:
-    kind = decision.amount_kind
-    recommendations = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
+def _alert_for_decision(case: AlertCase, alert_decision: AlertDecision, template: Alert) -> Alert:
+    kind = alert_decision.amount_kind
+    recommendations = case.open_recommendations(
+        kind, silenced=alert_decision.kind is AlertKind.WORSE
+    )
     month = estimate_month(recommendations, kind, case.now)
     return replace(
         template,
-        kind=decision.kind,
+        kind=alert_decision.kind,
         amount_kind=kind,
         recommendation_ids=tuple(
             recommendation.id for recommendation in recommendations if recommendation.occurrences
@@ -194,7 +198,7 @@ def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDec
             month, last_alert, is_apart=case.now - last_alert.at >= _MIN_MESSAGE_INTERVAL
         ):
             return AlertDecision(
-                AlertKind.WORSE, why=text, previous_alert=last_alert, amount_kind=amount_kind
+                AlertKind.WORSE, news_text=text, previous_alert=last_alert, amount_kind=amount_kind
             )
     run_recommendations = case.run_recommendations(case.open_recommendations(amount_kind))
     month = estimate_month(case.open_recommendations(amount_kind), amount_kind, case.now)
@@ -305,17 +309,17 @@ def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
     )
 
 
-def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
+def _worsening_text(month: Month, earlier_alert: Alert, *, is_apart: bool) -> str:
     """Returns what is worse than in the last alert; "" if nothing is.
 
     `is_apart`: enough time has passed since that alert. A higher severity alone is not enough,
     because a few cents may cause it.
     """
-    previous_usd = before.amount
+    previous_usd = earlier_alert.amount
     if previous_usd and month.projected >= IMMEDIATE_FACTOR * previous_usd:
         return f"it is at least {IMMEDIATE_FACTOR} times as much"
     is_step = month.severity.rank > monthly_severity(previous_usd).rank
-    is_known = is_apart and not before.is_single_occurrence
+    is_known = is_apart and not earlier_alert.is_single_occurrence
     is_more = is_step and is_known and month.projected >= GROWTH_FACTOR * previous_usd
     return (
         f"it now comes to at least ${severity_min_usd(month.severity):,.0f} a month"

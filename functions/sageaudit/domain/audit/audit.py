@@ -109,7 +109,7 @@ class WasteOutcome(Struct, frozen=True):
 
 def judgement(
     job: Job,
-    billed: Bill,
+    job_bill: Bill,
     usage: Measurements,
     waste: Sequence[WasteOutcome],
     savings: Savings,
@@ -124,13 +124,13 @@ def judgement(
     if not job.finished:
         text = f"How it used its machines can be judged only after it ends (status {job.status})."
         return Judgement(Judged.NO, (text,), is_running=True)
-    if _has_nothing_to_judge(billed, savings):
+    if _has_nothing_to_judge(job_bill, savings):
         return FULLY_JUDGED
     device_outcomes = (part.outcome for part in waste if part.sees_devices)
     is_answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
     outcomes = [part.outcome for part in waste]
     use_reasons = _reasons(job, usage, outcomes, pool)
-    sentences = (*_unpriced_sentences(billed, savings), *use_reasons)
+    sentences = (*_unpriced_sentences(job_bill, savings), *use_reasons)
     reasons = tuple(dict.fromkeys(sentences))[:_MAX_SENTENCES]
     if is_answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else FULLY_JUDGED
@@ -157,17 +157,17 @@ def _unpriced_findings(savings: Savings) -> list[Finding]:
     ]
 
 
-def _unpriced_sentences(billed: Bill, savings: Savings) -> Iterator[str]:
+def _unpriced_sentences(job_bill: Bill, savings: Savings) -> Iterator[str]:
     names = ", ".join(finding.rule.name for finding in _unpriced_findings(savings))
-    if names and billed.total_usd is not None:
-        is_bound = billed.basis == "upper_bound"
+    if names and job_bill.total_usd is not None:
+        is_bound = job_bill.basis == "upper_bound"
         reason = "the bill is an upper bound" if is_bound else "there is no price to compare with"
         yield f"The dollars of {names} are not known: {reason}."
 
 
-def _has_nothing_to_judge(billed: Bill, savings: Savings) -> bool:
-    total, lost = billed.total_usd, savings.lost_usd
-    if total is None or billed.basis == "prepaid":
+def _has_nothing_to_judge(job_bill: Bill, savings: Savings) -> bool:
+    total, lost = job_bill.total_usd, savings.lost_usd
+    if total is None or job_bill.basis == "prepaid":
         return False
     return total == 0 or (lost is not None and lost >= total)
 
@@ -188,7 +188,7 @@ def _reasons(
         codes.discard("too_short")
     yield from unjudged_usage_sentences(usage, codes, pool)
     if DIFFERS_FROM_FAMILY in codes and pool is not None:
-        minutes_text = f"Its {pool.own.minutes:.0f} active minutes are unlike those"
+        minutes_text = f"Its {pool.own_usage.minutes:.0f} active minutes are unlike those"
         yield f"{minutes_text} of its family's last runs, and too few to be judged alone."
     for outcome in unknown_outcomes:
         # reasons besides the metrics, such as a type without a catalogue row
@@ -275,9 +275,9 @@ class Audit(Struct, frozen=True):
         return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 
-def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: str) -> Audit:
+def unauditable_audit(end_event: JobEndEvent, reason: str, policy: Policy, ruleset: str) -> Audit:
     """Returns the audit of a job that could not be audited: its identity and the reason."""
-    ref = ended.ref
+    ref = end_event.ref
     return Audit(
         job=Job(
             kind=ref.kind,
@@ -285,12 +285,12 @@ def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: 
             arn=ref.arn,
             account=ref.account,
             region=ref.region,
-            status=ended.status,
-            created_at=ended.created_at,
-            ended_at=ended.ended_at,
+            status=end_event.status,
+            created_at=end_event.created_at,
+            ended_at=end_event.ended_at,
         ),
         family=f"{ref.kind.value}/-/-/{ref.name}",
-        owner=policy.owner(ended.tags),
+        owner=policy.owner(end_event.tags),
         bill=Bill("none", (), (), (reason,)),
         bill_facts=BillFacts(None, None, None, ()),
         usage=None,
@@ -302,6 +302,6 @@ def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: 
         ruleset=ruleset,
         policy=policy.version,
         notes=(reason,),
-        tags=policy.cost_tags(ended.tags),
+        tags=policy.cost_tags(end_event.tags),
         unauditable=reason,
     )

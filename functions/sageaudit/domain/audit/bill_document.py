@@ -90,10 +90,10 @@ class SpendQualifier(enum.StrEnum):
 
 
 def qualify_amount(
-    *, known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
+    *, is_known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
 ) -> SpendQualifier:
-    """Returns how exactly an amount is known. `known`: False if nothing is known of the amount."""
-    if not known:
+    """Returns how exactly an amount is known. `is_known`: False if nothing of it is known."""
+    if not is_known:
         return SpendQualifier.UNKNOWN
     if estimated or (lower_bound and upper_bound):
         return SpendQualifier.ABOUT
@@ -105,7 +105,7 @@ def qualify_amount(
 def qualify_bill(bill: BillDocument) -> SpendQualifier:
     """Returns how exactly a bill's total is known."""
     return qualify_amount(
-        known=bill["total_usd"] is not None,
+        is_known=bill["total_usd"] is not None,
         lower_bound=bool(undercounted_parts(bill)),
         upper_bound=is_upper_bound(bill),
         estimated=bool(bill["estimated"]),
@@ -129,7 +129,7 @@ def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
     """Returns how exactly a sum of amounts is known. An empty sum is exactly 0."""
     qualifiers = {*parts}
     return qualify_amount(
-        known=qualifiers != {SpendQualifier.UNKNOWN},
+        is_known=qualifiers != {SpendQualifier.UNKNOWN},
         lower_bound=bool(qualifiers & {SpendQualifier.AT_LEAST, SpendQualifier.UNKNOWN}),
         upper_bound=SpendQualifier.UP_TO in qualifiers,
         estimated=SpendQualifier.ABOUT in qualifiers,
@@ -137,15 +137,15 @@ def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
 
 
 def qualify_change(
-    now: SpendQualifier, before: SpendQualifier, *, has_fallen: bool
+    now: SpendQualifier, earlier_qualifier: SpendQualifier, *, has_fallen: bool
 ) -> SpendQualifier:
     """Returns how exactly the size of a change is known.
 
     `has_fallen`: the change is below 0. For -2.00, `at_least` means a fall of $2 or more.
     """
-    if SpendQualifier.UNKNOWN in {now, before}:
+    if SpendQualifier.UNKNOWN in {now, earlier_qualifier}:
         return SpendQualifier.UNKNOWN
-    larger, smaller = (before, now) if has_fallen else (now, before)
+    larger, smaller = (earlier_qualifier, now) if has_fallen else (now, earlier_qualifier)
     return qualify_sum((larger, _OPPOSITE.get(smaller, smaller)))
 
 

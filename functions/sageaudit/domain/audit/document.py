@@ -198,7 +198,7 @@ def _pool(audit: Audit) -> PoolDocument | None:
         PoolDocument,
         pool,
         active_minutes=Decimal(str(round(pool.usage.minutes, 1))),
-        own_active_minutes=Decimal(str(round(pool.own.minutes, 1))),
+        own_active_minutes=Decimal(str(round(pool.own_usage.minutes, 1))),
         earlier_runs=list(pool.names),
         avoidable_usd=round_usd(total_usd),
     )

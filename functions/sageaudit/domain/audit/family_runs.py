@@ -175,23 +175,23 @@ def family_types(
 
 
 def costlier_steps(
-    job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
+    job: Job, tried_types: Sequence[TriedType], runs: Sequence[AuditSummary]
 ) -> tuple[CostlierStep, ...]:
     """Returns the family's changes to a smaller type that made its runs cost more.
 
-    `tried`: the family's types, which show new steps. Older steps are stored with the newest of
-    `runs`. A stored step is left out if enough runs in `tried` disprove it.
+    `tried_types`: the family's types, which show new steps. Older steps are stored with the newest
+    of `runs`. A stored step is left out if enough runs in `tried_types` disprove it.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
     stored = runs[0].costlier_steps or () if runs else ()
     if count is None:
         return stored
-    steps = list(find_costlier_steps(tried, count, job.purchase))
+    steps = list(find_costlier_steps(tried_types, count, job.purchase))
     keys = {(step.from_type, step.to_type, step.instance_count, step.purchase) for step in steps}
     for step in stored:
         is_same = (step.instance_count, step.purchase) == (count, job.purchase)
         key = (step.from_type, step.to_type, step.instance_count, step.purchase)
-        if key not in keys and not (is_same and is_disproved(step, tried)):
+        if key not in keys and not (is_same and is_disproved(step, tried_types)):
             steps.append(step)
     return tuple(steps[:MAX_STEPS])
 
@@ -201,7 +201,8 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    If the runs with the same settings are enough for two types, only these runs are used.
+    If at least two types have enough runs with the same settings, only these runs are used.
+    Otherwise all comparable runs are used. `total_usd`: the bill of this run.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -259,7 +260,7 @@ class Level(Struct, frozen=True):
 
 
 def newest_level(
-    own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
+    own_run: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
     """Returns the earlier runs that a run's cost is compared with; None if there are too few.
 
@@ -269,8 +270,8 @@ def newest_level(
 
     `spreads` and `percent`: which changes of cost count (see `Level.margin_usd`).
     """
-    instances = instances_of(own)
-    runs = [run for run in runs if run.kind == own.kind]
+    instances = instances_of(own_run)
+    runs = [run for run in runs if run.kind == own_run.kind]
     stretches = [
         (run_instances, tuple(stretch))
         for run_instances, stretch in groupby(completed_runs(runs), key=instances_of)

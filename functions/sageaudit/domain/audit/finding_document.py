@@ -118,7 +118,10 @@ def is_standing(finding: FindingDocument) -> bool:
 
 
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
-    """Returns whether a standing finding has possible dollars of unknown amount."""
+    """Returns whether a standing finding has possible dollars of unknown amount.
+
+    Only a trial run can show this amount.
+    """
     return any(
         is_standing(finding)
         and finding["bucket"] == Bucket.POSSIBLE
@@ -155,7 +158,7 @@ def finding_document(finding: Finding) -> FindingDocument:
             finding.range_usd and tuple(map(round_usd, finding.range_usd))
         ),
         exempt=None if finding.exempt is None else fill_document(ExemptDocument, finding.exempt),
-        evidence={key: _exact(value) for key, value in detection.evidence.items()},
+        evidence={key: _to_exact_value(value) for key, value in detection.evidence.items()},
         fix=[_fix(item) for item in detection.fix],
         first_step=detection.first_step or _page_first_step(finding),
         alternatives=[[_fix(item) for item in fix] for fix in detection.alternatives],
@@ -209,7 +212,11 @@ class FixDocument(TypedDict):
 
 
 def _fix(item: Parameter) -> FixDocument:
-    return {"parameter": item.path, "old": _exact(item.old), "new": _exact(item.new)}
+    return {
+        "parameter": item.path,
+        "old": _to_exact_value(item.old),
+        "new": _to_exact_value(item.new),
+    }
 
 
 def _parameter(document: FixDocument) -> Parameter:
@@ -224,7 +231,7 @@ class ExemptDocument(TypedDict):
     reason: str
 
 
-def _exact(value: Any) -> Any:
+def _to_exact_value(value: Any) -> Any:
     """Converts a float to the Decimal of its printed form, as documents contain no floats."""
     return Decimal(str(value)) if isinstance(value, float) else value
 
@@ -270,7 +277,7 @@ class AmountKind(enum.StrEnum):
     """USD that a trial run has to prove."""
 
 
-class Recommendation(Struct, frozen=True):
+class RunRecommendation(Struct, frozen=True):
     """What a standing finding of a run recommends.
 
     `parameter` and `new`: the first parameter of the fix and its new value; empty without a fix.
@@ -293,7 +300,7 @@ class Recommendation(Struct, frozen=True):
         return self.rule, self.parameter or self.new, self.amount_kind
 
 
-def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
+def recommendation_from_finding(finding: FindingDocument) -> RunRecommendation | None:
     """Returns a finding's recommendation; None if no message could include it.
 
     The amount of a loss is the upper end of its range.
@@ -313,7 +320,7 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
     )
     if bucket is Bucket.NONE or is_minor or amount == 0 or not is_sendable:
         return None
-    return Recommendation(
+    return RunRecommendation(
         rule=finding["rule"],
         parameter=fix[0]["parameter"] if fix else "",
         new=value_text(fix[0]["new"]) if fix else "",
@@ -326,8 +333,8 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
 
 
 def largest_recommendations(
-    recommendations: Iterable[Recommendation],
-) -> tuple[Recommendation, ...]:
+    recommendations: Iterable[RunRecommendation],
+) -> tuple[RunRecommendation, ...]:
     """Returns the largest recommendation of each `line`.
 
     Avoidable and lost amounts come first, then possible amounts.

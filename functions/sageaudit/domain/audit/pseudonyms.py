@@ -93,8 +93,9 @@ class Pseudonyms:
         return f"{self.word('job', name_stem)}-{number:09}"
 
     def account(self, account: str) -> str:
-        """Returns twelve digits for an account id. AWS has its own images in no account with this
-        id.
+        """Returns twelve digits in place of an account id.
+
+        They are never the id of an account in which AWS publishes its own images.
         """
         number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
         return f"900{number:09}"  # no account of AWS begins so

@@ -49,7 +49,7 @@ class RankedFamily(Struct, frozen=True):
 class RankedNames(Struct, frozen=True):
     """The first names of a ranking, and the number of all names."""
 
-    shown: tuple[RankedName, ...]
+    shown_names: tuple[RankedName, ...]
     name_count: int
 
 
@@ -74,12 +74,13 @@ def ranking(
     since: date,
     until: date,
     find_fix: Callable[[RankedName], FamilyFix | None],
-    shown: int = NAMES_SHOWN,
+    shown_count: int = NAMES_SHOWN,
 ) -> Ranking:
     """Returns the names and rules of a period with their sums, the most wasteful first.
 
-    `read_rows`: returns the daily sums of a scope. `find_fix`: returns a family's finding to check
-    first; called for each shown family. `shown`: the number of names to show.
+    `read_rows`: returns the daily sums of a scope from `since` to `until`, both included. The two
+    days are only copied to the ranking. `find_fix`: returns a family's finding to check first;
+    called for each shown family. `shown_count`: the number of names to show.
     """
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
@@ -87,10 +88,10 @@ def ranking(
         since=since,
         until=until,
         total=total,
-        families=tuple(RankedFamily(family, find_fix(family)) for family in families[:shown]),
+        families=tuple(RankedFamily(family, find_fix(family)) for family in families[:shown_count]),
         family_count=len(families),
-        owners=_names(read_rows(Scope.OWNER), shown),
-        types=_names(read_rows(Scope.TYPE), shown),
+        owners=_names(read_rows(Scope.OWNER), shown_count),
+        types=_names(read_rows(Scope.TYPE), shown_count),
         rules=tuple(ranked_rules(total)),
     )
 
@@ -142,9 +143,9 @@ def _rule_amounts(summary: AuditSummary, rule: str) -> tuple[Decimal, Decimal]:
     return summary.sums.rules[rule].waste_usd, summary.sums.rules[rule].possible_usd
 
 
-def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:
+def _names(rows: Iterable[SumRow], shown_count: int) -> RankedNames:
     names = _rank_names(rows)
-    return RankedNames(tuple(names[:shown]), len(names))
+    return RankedNames(tuple(names[:shown_count]), len(names))
 
 
 def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
@@ -157,6 +158,6 @@ def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
     return sorted((name for name in names if name.sums != Sums()), key=_order)
 
 
-def _order(ranked: RankedName) -> tuple[Any, ...]:
-    sums = ranked.sums
-    return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked.name or ""
+def _order(ranked_name: RankedName) -> tuple[Any, ...]:
+    sums = ranked_name.sums
+    return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked_name.name or ""

@@ -85,6 +85,7 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     severity: Severity
     confidence: Confidence
     bucket: Bucket
+    """The sum that the finding's dollars belong to."""
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     saving_up_to_usd: Decimal | None = None

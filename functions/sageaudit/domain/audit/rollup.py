@@ -187,11 +187,11 @@ def _savings(
     total_usd: Decimal | None,
     empty_sum: Decimal | None,
     severities: Severities,
-    own: TrialSavings,
+    own_savings: TrialSavings,
     jobs_label: str,
 ) -> Savings:
     def total(parts: Sequence[Decimal | None], bucket: Bucket) -> Decimal | None:
-        usd = own.usd(bucket)
+        usd = own_savings.usd(bucket)
         return sum_if_complete([*parts, usd]) if parts or usd else empty_sum
 
     # Unknown possible dollars show in the findings, unknown avoidable ones in `judged`.
@@ -200,14 +200,14 @@ def _savings(
     if not possible_usd and len(possible_amounts) < len(children):
         possible_usd = None
     avoidable_amounts = [usd for child in children if (usd := child["avoidable_usd"]) is not None]
-    findings = [*_merged_findings(children, severities, jobs_label), *own.findings]
+    findings = [*_merged_findings(children, severities, jobs_label), *own_savings.findings]
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
     return Savings(
         tuple(findings),
         total(avoidable_amounts, Bucket.AVOIDABLE),
         total([child["lost_usd"] for child in children], Bucket.LOST),
         possible_usd,
-        () if total_usd is None else tuple(_waterfall(children, own)),
+        () if total_usd is None else tuple(_waterfall(children, own_savings)),
         total([child["lost_up_to_usd"] for child in children], Bucket.LOST),
     )
 
@@ -267,14 +267,14 @@ def _merge_rule_findings(
     )
 
 
-def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
+def _waterfall(children: Sequence[AuditDocument], own_savings: TrialSavings) -> Iterable[Slice]:
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
             sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
     remainder_usd = sums.pop(REMAINDER, None)
     if remainder_usd is not None:
-        for finding in own.findings:
+        for finding in own_savings.findings:
             bucket, usd = finding.detection.bucket, finding.saving_usd
             if usd and bucket.is_counted:
                 sums[f"{bucket.value}: {finding.rule.name}"] = usd

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import SpendQualifier
-from sageaudit.domain.audit.finding_document import Recommendation, value_text
+from sageaudit.domain.audit.finding_document import RunRecommendation, value_text
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
@@ -62,6 +62,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     lost_usd: Decimal | None = None
     costliest_rule: str | None = None
     unauditable: str | None = None
+    """Why the job could not be audited at all; None for an audited job."""
     digest: str = ""
     """A digest that is equal for two audits with the same content."""
     ruleset: str = ""
@@ -147,7 +148,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     follows the download."""
     disk_gb: Decimal | None = None
     """The most GB used of a host's volume, for a processing or transform job."""
-    recommendations: tuple[Recommendation, ...] | None = None
+    recommendations: tuple[RunRecommendation, ...] | None = None
     """The run's recommendations, the largest first."""
     settings: Mapping[str, str] | None = None
     """The values of other parameters that fixes name, by path."""
@@ -236,7 +237,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
         """
         return self.purchase is not None and not self.rollup
 
-    def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
+    def matching_recommendation(self, other: RunRecommendation) -> RunRecommendation | None:
         """Returns the run's recommendation for the same rule and parameter; None without one."""
         return next((row for row in self.recommendations or () if row.line == other.line), None)
 
@@ -272,7 +273,10 @@ def comparison_stamp(run: AuditSummary) -> str:
     summed_usd = run.avoidable_usd if run.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
     own = (run.job, run.kind, run.status, ended_at, run.total_usd, summed_usd, run.estimated)
-    parts = [*map(_exact, own), *((name, _exact(fields[name])) for name in sorted(fields))]
+    parts = [
+        *map(_exact_text, own),
+        *((name, _exact_text(fields[name])) for name in sorted(fields)),
+    ]
     return f"{zlib.crc32(repr(parts).encode()):08x}"
 
 
@@ -280,10 +284,10 @@ def _hours(seconds: int | None) -> Decimal | None:
     return None if seconds is None else Decimal(seconds) / _HOUR_S
 
 
-def _exact(value: object) -> str:
+def _exact_text(value: object) -> str:
     """Returns an equal text for equal numbers, such as 4.50 and 4.5."""
     if isinstance(value, Decimal):
         return str(value.normalize())
     if isinstance(value, Mapping):
-        return repr([(name, _exact(value[name])) for name in sorted(value)])
+        return repr([(name, _exact_text(value[name])) for name in sorted(value)])
     return str(value)

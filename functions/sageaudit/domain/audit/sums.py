@@ -179,7 +179,7 @@ class Sums(Struct, frozen=True):
     def spend_qualifier(self) -> SpendQualifier:
         """How exactly the total is known."""
         return qualify_amount(
-            known=self.known_total_usd is not None,
+            is_known=self.known_total_usd is not None,
             lower_bound=bool(self.incomplete + self.total_unknown_count),
             upper_bound=bool(self.upper_bounds),
             estimated=bool(self.estimated),

@@ -121,7 +121,10 @@ class Bill(Struct, frozen=True, dict=True):
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The sentences in `missing` about parts that the total lacks: all except estimates."""
+        """The sentences in `missing` about parts that are not in the total.
+
+        Sentences about estimated parts are left out, because the total has these parts.
+        """
         return tuple(sentence for sentence in self.missing if sentence not in self.estimated)
 
     @cached_property

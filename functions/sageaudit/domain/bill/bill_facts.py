@@ -110,20 +110,20 @@ class BillFacts(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
+def facts(job: Job, job_bill: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
     """Returns the facts of one bill.
 
     `savings_plan`: the policy says that the account has a Savings Plan.
     """
-    kinds = {line.rate.kind for line in billed.lines if line.rate is not None}
+    kinds = {line.rate.kind for line in job_bill.lines if line.rate is not None}
     on_demand_bill = None
     if job.purchase is Purchase.TRAINING_PLAN:
         on_demand_bill = bill(replace(job, purchase=Purchase.ON_DEMAND), market)
     return BillFacts(
         price_kind=next((kind for kind in _KIND_PRIORITY if kind in kinds), None),
-        spot_saved_usd=_spot_saved(job, billed),
+        spot_saved_usd=_spot_saved(job, job_bill),
         prepaid_value_usd=None if on_demand_bill is None else on_demand_bill.compute_usd,
-        notes=tuple(_notes(job, billed, on_demand_bill, market, savings_plan=savings_plan)),
+        notes=tuple(_notes(job, job_bill, on_demand_bill, market, savings_plan=savings_plan)),
     )
 
 
@@ -133,7 +133,7 @@ def image_region(image: str | None) -> str | None:
     return match["region"] if match else None
 
 
-def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
+def _spot_saved(job: Job, job_bill: Bill) -> Decimal | None:
     """Returns what Spot saved, in USD; None if unknown, or if the job is not on Spot.
 
     Source: AWS, managed spot training: savings = 1 - billable / training seconds. Waits and
@@ -146,7 +146,7 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     on_demand_s = job.billed_phases_s if job.interruptions else job.elapsed_s
     if on_demand_s is None:
         return None
-    rates = [line.rate for line in billed.lines if line.item == "compute"]
+    rates = [line.rate for line in job_bill.lines if line.item == "compute"]
     costs = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
     if not costs or len(costs) < len(rates):
         return None
@@ -154,8 +154,8 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     return sum(costs, Decimal(0)) * unbilled_s / 3600
 
 
-def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
-    last_s, spot_usd = last_attempt_s(job), billed.compute_usd
+def _spot_restart_notes(job: Job, job_bill: Bill, market: Market) -> Iterator[str]:
+    last_s, spot_usd = last_attempt_s(job), job_bill.compute_usd
     if (
         job.purchase is not Purchase.SPOT
         or not restarts_from_scratch(job)
@@ -174,9 +174,10 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """Returns why there are more billable than training seconds.
+    """Returns why a job has more billable seconds than training seconds.
 
-    AWS documents neither figure for several attempts. In one attempt, billable is at most training.
+    In one attempt, the billable seconds are at most the training seconds. AWS does not document how
+    it counts either figure over several attempts.
     """
     attempts_known = bool(job.phases) or job.purchase is not Purchase.SPOT
     if attempts_known and not job.has_restarted:
@@ -185,14 +186,14 @@ def _billed_seconds_note(job: Job) -> str:
 
 
 def _notes(
-    job: Job, billed: Bill, on_demand_bill: Bill | None, market: Market, *, savings_plan: bool
+    job: Job, job_bill: Bill, on_demand_bill: Bill | None, market: Market, *, savings_plan: bool
 ) -> Iterator[str]:
-    yield from _spot_restart_notes(job, billed, market)
+    yield from _spot_restart_notes(job, job_bill, market)
     if on_demand_bill is not None:
         yield from (f"{PREPAID_ESTIMATE_PREFIX}{estimate}" for estimate in on_demand_bill.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
         yield f"billable seconds exceed training seconds: {_billed_seconds_note(job)}"
-    for line in billed.lines:
+    for line in job_bill.lines:
         item = line.item.replace("_", " ")
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
@@ -201,8 +202,8 @@ def _notes(
         elif line.rate is not None and line.rate.price_age == "before_known":
             age_note = f"the earliest known price is of {line.rate.as_of}"
             yield f"{item}: {age_note}, after the job"
-    if savings_plan and billed.lines:
-        rates = [line.rate for line in billed.lines if line.rate is not None]
+    if savings_plan and job_bill.lines:
+        rates = [line.rate for line in job_bill.lines if line.rate is not None]
         amortised = any(rate.learned_basis == "amortised" for rate in rates)
         yield AMORTISED_NOTE if amortised else SAVINGS_PLAN_NOTE
     for name in job.custom_rules:
@@ -210,5 +211,5 @@ def _notes(
     region = image_region(job.image)
     if region and job.region and region != job.region:
         yield f"the image is pulled from {region}: its transfer is billed, but not included here"
-    if billed.lines:
+    if job_bill.lines:
         yield NOT_INCLUDED_NOTE

@@ -8,7 +8,7 @@ Some fixes are not possible for a job, or not together:
 | managed spot | several p4, p5 or p6 instances | all must be available at once, and stay so |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
 | early stopping of a tuning job | Hyperband | it stops early itself, and refuses `Auto` |
-| another type | a higher hourly rate: `resize` offers none | no later recommendation reverses it |
+| another type | a higher hourly rate | no later recommendation would reverse the move |
 
 Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping; EC2
 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5 and

@@ -216,14 +216,16 @@ Change = (
 )
 
 
-def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    elapsed_s, billable_s = before.elapsed_s, before.billable_s
+def _shorten(changed_job: Job, old_job: Job, cut_s: Decimal) -> Job:
+    elapsed_s, billable_s = old_job.elapsed_s, old_job.billable_s
     if not elapsed_s:
-        return changed
+        return changed_job
     if billable_s is not None:
-        share = cut_s / (before.billed_phases_s or elapsed_s)
+        share = cut_s / (old_job.billed_phases_s or elapsed_s)
         billable_s = max(billable_s - billable_s * share, Decimal(0))
-    return replace(changed, training_s=max(elapsed_s - cut_s, Decimal(0)), billable_s=billable_s)
+    return replace(
+        changed_job, training_s=max(elapsed_s - cut_s, Decimal(0)), billable_s=billable_s
+    )
 
 
 def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:

@@ -34,7 +34,7 @@ _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 """A job can have only one fix of each of these stages."""
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""The smallest amount in USD that is worth a change."""
+"""A finding that can save less than this many USD has severity info: it would read $0.00."""
 
 
 class SeverityLimits(Struct, frozen=True):
@@ -106,7 +106,7 @@ class Savings(Struct, frozen=True):
 
 def allocate_savings(
     job: Job,
-    billed: Bill,
+    job_bill: Bill,
     detections: Iterable[tuple[RuleInfo, Detection]],
     market: Market,
     severities: Severities,
@@ -127,8 +127,8 @@ def allocate_savings(
         )
         for rule, detection in sorted(detections, key=lambda pair: pair[0].id)
     ]
-    total_usd = billed.total_usd
-    billed_job = BilledJob(job, billed, market)
+    total_usd = job_bill.total_usd
+    billed_job = BilledJob(job, job_bill, market)
     alone_usd = {
         rule.id: billed_job.saving_usd(detection.change) if detection.change else None
         for rule, detection in pairs
@@ -155,7 +155,7 @@ def allocate_savings(
                 superseded_by=superseded.get(rule.name),
                 subsumed_by=subsumed.get(rule.name),
                 exempt=exemptions.get(rule.name),
-                estimated=bool(billed.estimated)
+                estimated=bool(job_bill.estimated)
                 or rate_estimate_basis(detection, job, market) is not None,
                 alternatives_usd=tuple(map(billed_job.saving_usd, detection.other_changes)),
             )

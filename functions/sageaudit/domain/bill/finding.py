@@ -160,8 +160,11 @@ class Finding(Struct, frozen=True):
     """A Detection with its rule, severity and dollars (exact USD; None if the bill is unknown).
 
     `alone_usd`: the saving of this fix alone. `saving_usd`: the fix's share if all fixes are
-    applied. `alternatives_usd`: the saving of each alternative alone. `estimated`: the dollars
-    depend on an estimated rate.
+    applied. `range_usd`: the lowest and the highest saving; None without a range.
+    `superseded_by`: the rule whose fix replaces this fix. `subsumed_by`: the rule whose dollars
+    already include these dollars. `estimated`: the dollars depend on an estimated rate.
+    `reported_for_run`: the family's earlier run that had this finding; it is not reported again.
+    `alternatives_usd`: the saving of each alternative alone.
     """
 
     rule: RuleInfo

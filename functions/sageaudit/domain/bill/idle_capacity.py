@@ -44,7 +44,7 @@ from sageaudit.domain.usage.measurements import (
     MIN_POINTS,
     Measurements,
     Metric,
-    Missing,
+    MissingMetrics,
 )
 from sageaudit.domain.usage.series import mean, pairs
 
@@ -80,7 +80,7 @@ _LOW_P95_PERCENT = 70.0
 _HOUR_S = Decimal(3600)
 
 
-def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
+def devices(usage: Measurements) -> tuple[Unit, int] | MissingMetrics:
     """Returns the unit and number of devices of each host: GPUs, or vCPUs without GPUs.
 
     If these are unknown, returns the reason.
@@ -88,7 +88,9 @@ def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
-        return usage.missing.get(metric) or Missing("type_unknown", "its devices are not known")
+        return usage.missing.get(metric) or MissingMetrics(
+            "type_unknown", "its devices are not known"
+        )
     return "gpu_hours" if metric is Metric.GPU else "vcpu_hours", count
 
 
@@ -96,20 +98,20 @@ def _metric(usage: Measurements) -> Metric:
     return Metric.CPU if usage.gpus == 0 else Metric.GPU
 
 
-def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
+def worked_share(job: Job, usage: Measurements) -> Decimal | MissingMetrics:
     """Returns the share (0..1) of the billed device time that was worked, or why it is unknown.
 
     `usage`: of the whole run, with its idle start and end.
     """
     if 0 < usage.points < MIN_POINTS:
         reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
-        return Missing("too_few_points", reason)
+        return MissingMetrics("too_few_points", reason)
     program_share = _program_share(usage)
-    if isinstance(program_share, Missing):
+    if isinstance(program_share, MissingMetrics):
         return program_share
     billed = [phase for phase in job.phases if phase.billed]
     if any(phase.seconds is None for phase in billed):
-        return Missing("phases_unknown", "how long each phase took is not known")
+        return MissingMetrics("phases_unknown", "how long each phase took is not known")
     billed_s = work_s = idle_s = _ZERO
     for phase in billed:
         seconds = phase.seconds or _ZERO
@@ -117,23 +119,23 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
         work_s += seconds if is_work_phase(phase) else _ZERO
         idle_s += seconds if phase.name in _NON_WORK_PHASES else _ZERO
     if not billed_s:
-        return Missing("phases_unknown", "no billed phase is known")
+        return MissingMetrics("phases_unknown", "no billed phase is known")
     recorded_s = min(work_s, Decimal(usage.seconds))
     return (billed_s - idle_s - recorded_s * (1 - program_share)) / billed_s
 
 
-def _program_share(usage: Measurements) -> Decimal | Missing:
+def _program_share(usage: Measurements) -> Decimal | MissingMetrics:
     """Returns the share (0..1) of device time that all hosts worked while the program ran."""
     metric = _metric(usage)
     hosts = usage.series.get(metric, {})
     if not hosts:
-        return usage.missing.get(metric) or Missing("metric_missing", "no points")
+        return usage.missing.get(metric) or MissingMetrics("metric_missing", "no points")
     if missing := usage.missing_hosts(metric):
         return missing
     lowest_coverage = min(line.share for line in hosts.values())
     if lowest_coverage < MIN_COVERAGE:
         reason = f"only {lowest_coverage:.0%} of the points of a host"
-        return Missing("coverage_low", f"{reason}, {MIN_COVERAGE:.0%} needed")
+        return MissingMetrics("coverage_low", f"{reason}, {MIN_COVERAGE:.0%} needed")
     lines = hosts.values()
     points = sum(len(line.values) for line in lines)
     missing_points = points - sum(len(line.present) for line in lines)
@@ -209,23 +211,25 @@ class IdleCapacity(Struct, frozen=True):
 
 
 def idle_capacity(
-    job: Job, usage: Measurements, billed: Bill, market: Market, savings: Savings
-) -> IdleCapacity | Missing:
+    job: Job, usage: Measurements, job_bill: Bill, market: Market, savings: Savings
+) -> IdleCapacity | MissingMetrics:
     """Returns the idle capacity of one job, or why it is unknown. `usage`: of the whole run."""
     if job.free:
-        return Missing("free", f"AWS does not bill it ({job.free})")
+        return MissingMetrics("free", f"AWS does not bill it ({job.free})")
     if not job.finished:
         reason = f"the job has not ended (status {job.status}): its cost is not final"
-        return Missing("job_not_finished", reason)
+        return MissingMetrics("job_not_finished", reason)
     unit_and_count = devices(usage)
-    if isinstance(unit_and_count, Missing):
+    if isinstance(unit_and_count, MissingMetrics):
         return unit_and_count
     unit, count = unit_and_count
     seconds = _ZERO if job.has_never_started else billed_seconds(job)[0]
     if seconds is None:
-        return Missing("no_billed_time", "; ".join(billed.missing) or "its billed time is unknown")
+        return MissingMetrics(
+            "no_billed_time", "; ".join(job_bill.missing) or "its billed time is unknown"
+        )
     share = worked_share(job, usage) if seconds else _ZERO
-    if isinstance(share, Missing):
+    if isinstance(share, MissingMetrics):
         return share
     paid = seconds * (job.instance_count or 0) * count / _HOUR_S
     worked = paid * share
@@ -235,7 +239,9 @@ def idle_capacity(
     if list_usd is not None:
         counted_total_usd = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
         counted_usd = min(
-            _counted_idle_usd(job, billed, market, savings, 1 - share), list_usd, counted_total_usd
+            _counted_idle_usd(job, job_bill, market, savings, 1 - share),
+            list_usd,
+            counted_total_usd,
         )
     causes = idle_causes(job, usage) if seconds else ()
     return IdleCapacity(unit, paid, worked, list_usd, counted_usd, causes)
@@ -252,10 +258,10 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 
 
 def _counted_idle_usd(
-    job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
+    job: Job, job_bill: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    idle_usd, remaining_usd = _ZERO, billed.compute_usd
-    billed_job, applied = BilledJob(job, billed, market), None
+    idle_usd, remaining_usd = _ZERO, job_bill.compute_usd
+    billed_job, applied = BilledJob(job, job_bill, market), None
     for change in _counted_changes(savings):
         billed_job = billed_job.with_change(applied) if applied else billed_job
         changed_usd, applied = billed_job.compute_usd(change), change

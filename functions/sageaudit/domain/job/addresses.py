@@ -142,12 +142,12 @@ _CUDA_BY_FRAMEWORK: dict[str, dict[Version, Version]] = {
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _IMAGE_CACHE_SIZE = 32
-"""The number of images whose parsed name is cached. A run is tried on many types, and each trial
-needs the parsed name."""
+"""The number of images whose parsed name is cached. The bill of a run is computed for many types,
+and each computation needs the parsed name."""
 _TRAINING_REPOSITORY = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
-"""The families of GPU instances that the guide names for most algorithms."""
+"""The families of GPU instance types that AWS's guide names for most algorithms."""
 
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
@@ -164,7 +164,7 @@ match, because a month's data still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
 _DATA_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
 """A version of data in an address. A bare `v1` does not match: it usually is the version of a
-layout, which gets new data."""
+directory layout. The data under such an address still changes."""
 _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits. A word followed by a number does not
@@ -264,8 +264,8 @@ _BY_REPOSITORY = {
     "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", is_gpu_only=True),
     "seq2seq": BuiltInAlgorithm("Sequence to Sequence", is_gpu_only=True),
 }
-"""The built-in algorithms by repository. DeepAR's page names no families, so DeepAR has those of
-the guide's general statement."""
+"""The built-in algorithms by repository. DeepAR's page in AWS's guide names no GPU instance types.
+So DeepAR has those that the guide names for most algorithms."""
 _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
@@ -280,7 +280,10 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """GPU families: none before XGBoost 1.2-1; P2 and P3 in 1.2-1; no P2 from 1.7-1 on."""
+    """Returns the XGBoost algorithm of an image tag.
+
+    It has no GPU instance family before XGBoost 1.2-1, P2 and P3 in 1.2-1, and no P2 from 1.7-1 on.
+    """
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)

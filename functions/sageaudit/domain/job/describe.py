@@ -84,11 +84,12 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 class TagNames(Struct, frozen=True):
     """The names of the tags that audits read.
 
-    `values` are the tags whose values are stored. `required` are the tags that a policy requires.
+    `values` are the tags whose values are stored. `required_names` are the tags that a policy
+    requires.
     """
 
     values: frozenset[str]
-    required: frozenset[str] = frozenset()
+    required_names: frozenset[str] = frozenset()
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
@@ -110,7 +111,7 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
     as not set.
     """
     stored = filter_tags(tags, names.values)
-    for name in sorted(names.required - stored.keys()):
+    for name in sorted(names.required_names - stored.keys()):
         if name in tags:
             stored[name] = _presence_mark(tags[name])
         elif is_complete:
@@ -118,15 +119,15 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
     return stored
 
 
-def split_stored_tags(stored: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
+def split_stored_tags(stored_tags: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
     """Returns two maps by tag name: the stored values, and whether each tag has a value."""
     values = {
         name: value
-        for name, value in stored.items()
+        for name, value in stored_tags.items()
         if value not in {TAG_VALUE_PRESENT, TAG_VALUE_ABSENT}
     }
     return values, {
-        name: _presence_mark(value) == TAG_VALUE_PRESENT for name, value in stored.items()
+        name: _presence_mark(value) == TAG_VALUE_PRESENT for name, value in stored_tags.items()
     }
 
 
@@ -224,10 +225,10 @@ def _derive_settings(
     return {name: value for name, value in values.items() if value}
 
 
-def _metrics(stored: Mapping[str, Any]) -> set[str]:
-    defined = (stored.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
+def _metrics(stored_job: Mapping[str, Any]) -> set[str]:
+    defined = (stored_job.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
-    rows += [row.get("MetricName") for row in stored.get("FinalMetricDataList") or []]
+    rows += [row.get("MetricName") for row in stored_job.get("FinalMetricDataList") or []]
     return {name for name in rows if name} - {WITHHELD}
 
 

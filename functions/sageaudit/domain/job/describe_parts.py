@@ -285,7 +285,10 @@ def tuning(answer: Answer) -> TuningSettings:
 
 
 def _objective(answer: Answer, config: Answer) -> Objective | None:
-    """None unless the tuning job has an objective, or all its definitions share one."""
+    """Returns the objective of a tuning job, or the one that all its definitions share.
+
+    Returns None if there is no such objective.
+    """
     definition_objectives = [
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")

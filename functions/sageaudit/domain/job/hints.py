@@ -229,7 +229,7 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
         or any(map(_has_sampler, settings)),
         distribution=distribution,
         loader_workers=max(workers, default=None),
-        schedule=next(filter(None, map(_schedule, settings)), None),
+        schedule=next(filter(None, map(_learning_rate_schedule, settings)), None),
         pretrained=any(map(_is_pretrained, settings)),
         training_compiler=any(
             item.name == _TRAINING_COMPILER and item.is_enabled for item in settings
@@ -278,7 +278,10 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half_precision(setting: UserSetting) -> bool:
-    """A configuration file of DeepSpeed or Accelerate counts, since it usually sets 16 bits."""
+    """Returns whether a setting selects 16-bit numbers.
+
+    A configuration file of DeepSpeed or Accelerate counts, since it usually sets 16 bits.
+    """
     if (
         not setting.is_enabled
         or setting.words & _REVERSING_WORDS
@@ -345,7 +348,7 @@ def _loader_workers(setting: UserSetting) -> int | None:
     return count if count <= _MOST_WORKERS else None
 
 
-def _schedule(setting: UserSetting) -> str | None:
+def _learning_rate_schedule(setting: UserSetting) -> str | None:
     if not setting.is_enabled or setting.words & _NOT_A_RATE:
         return None
     is_rate = bool(setting.words & {"lr", "learning"})

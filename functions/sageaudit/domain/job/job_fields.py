@@ -66,7 +66,10 @@ def _started_at(kind: JobKind, answer: Answer) -> datetime | None:
 
 
 def _ended_at(kind: JobKind, answer: Answer) -> datetime | None:
-    """The transitions of a job that never started do not count."""
+    """Returns when the job ended; None if it has not ended or never started.
+
+    The status transitions count only if the answer has no end time.
+    """
     if (end := fields.time(answer, kind.spec.end_key)) is not None:
         return end
     ended_at = _run_times(answer)[1]

@@ -194,7 +194,10 @@ def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
 
 
 def _tags(value: object) -> dict[str, str]:
-    """Real events have a flat map; the schema registry shows Key/Value objects."""
+    """Returns the tags of an event.
+
+    Real events have a map; the schema registry of EventBridge shows Key/Value objects.
+    """
     if isinstance(value, dict):
         return {str(key): str(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -129,14 +129,19 @@ def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple
     return (f"{key}.{path}",) if isinstance(body.get(key), Mapping) else ()
 
 
-def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
+def read_settings(
+    kind: JobKind, stored_settings: Mapping[str, Any]
+) -> dict[str, dict[str, SettingValue]]:
     """Returns the values of the settings in a stored answer, by setting and full path.
 
     Settings that are absent from the answer or unknown are left out.
     """
     result: dict[str, dict[str, SettingValue]] = {}
     for setting, spec in SETTINGS.items():
-        values = {place: _value(stored, place) for place in setting_paths(kind, stored, setting)}
+        values = {
+            place: _value(stored_settings, place)
+            for place in setting_paths(kind, stored_settings, setting)
+        }
         if values and _MISSING not in values.values():
             result[setting] = {place: stored_value(spec, value) for place, value in values.items()}
     return result
@@ -149,11 +154,15 @@ def stored_value(setting: Setting, value: Any) -> SettingValue:
     return stored
 
 
-def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
-    """Writes null into `stored` for each setting that AWS's complete answer lacks."""
+def mark_unset_settings(
+    kind: JobKind, answer: Mapping[str, Any], stored_settings: dict[str, Any]
+) -> None:
+    """Writes null into `stored_settings` for each setting that AWS's complete answer lacks."""
     known_settings = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
     paths = [path.split(".") for path in known_settings]
-    for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
+    for section, place in zip(
+        _sections(kind, answer), _sections(kind, stored_settings), strict=True
+    ):
         for path in paths if kind.spec.required_key in section else ():
             _set_null(place, path)
 
@@ -177,9 +186,9 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
     section.setdefault(path[-1], None)
 
 
-def _value(stored: Mapping[str, Any], place: str) -> Any:
+def _value(stored_settings: Mapping[str, Any], place: str) -> Any:
     """Returns None if a part of the path is null, _MISSING if a part is absent."""
-    value: Any = stored
+    value: Any = stored_settings
     for part in place.split("."):
         key, _, number = part.partition("[")
         if key not in value:

@@ -90,42 +90,42 @@ class OwnPrices(Struct, frozen=True):
     None for `day` means the newest rates.
     """
 
-    listed: Prices
+    list_prices: Prices
     discounts: Discounts
     day: date | None = None
 
     @property
     def version(self) -> str:
         """The version of the price list, marked as discounted."""
-        return f"{self.listed.version}, own discounts"
+        return f"{self.list_prices.version}, own discounts"
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """Returns the type's own rate on `day`, else the discounted list rate."""
-        listed = self.listed.hourly_rate(region, component, instance_type)
+        listed = self.list_prices.hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, self.day)
 
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
         """Returns the type's newest own rate, else the newest discounted list rate."""
-        listed = self.listed.newest_hourly_rate(region, component, instance_type)
+        listed = self.list_prices.newest_hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, None)
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
         """Returns the cost report's rate, else the discounted list rate."""
-        listed = self.listed.storage_rate(region, component)
+        listed = self.list_prices.storage_rate(region, component)
         return self._own_rate((region, component), STORAGE, listed, self.day)
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """Returns the usage type in the price list."""
-        return self.listed.usage_type(region, component, product)
+        return self.list_prices.usage_type(region, component, product)
 
     def _own_rate(
         self, place: tuple[str, Component], product: str, list_rate: Rate | None, day: date | None
     ) -> Rate | None:
         region, component = place
         rates = self.discounts.own_rates
-        report_rate = None if rates is None else rates.on(region, component, product, day)
+        report_rate = None if rates is None else rates.rate_for_day(region, component, product, day)
         own_usd = self.discounts.rates.get(region, {}).get(product)
         if own_usd is None:
             return report_rate or self._discounted_rate(
@@ -139,7 +139,10 @@ class OwnPrices(Struct, frozen=True):
     def _discounted_rate(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        """The percentage of the type's family comes before the component's."""
+        """Returns the rate less the policy's percentage; unchanged if there is none.
+
+        The percentage of the type's instance family comes before the component's.
+        """
         percents, part = self.discounts.percent, component.value
         family = instance_type.split(".")[1] if instance_type else part
         percent = percents.get(family, percents.get(part))

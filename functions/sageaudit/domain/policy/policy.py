@@ -178,8 +178,8 @@ class Policy(Struct, frozen=True):
                 rules = rules.overridden_by(section.rules)
         return replace(
             self,
-            disabled_rules=rules.off,
-            enabled_rules=rules.on,
+            disabled_rules=rules.disabled_rules,
+            enabled_rules=rules.enabled_rules,
             thresholds=rules.thresholds,
             severities=rules.severities,
             require=rules.require,
@@ -213,8 +213,8 @@ def parse(
         family_tag=reader.read("family_tag", str, None),
         mentions=_mentions(reader.subtable("mentions")),
         severity=_limits(reader.subtable("severity")),
-        disabled_rules=rules.off,
-        enabled_rules=rules.on,
+        disabled_rules=rules.disabled_rules,
+        enabled_rules=rules.enabled_rules,
         severities=rules.severities,
         require=parse_requirements(reader.subtable("require")),
         thresholds=rules.thresholds,
@@ -264,7 +264,7 @@ def _mentions(reader: TableReader) -> dict[str, str]:
 
 
 def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
-    """Names that differ only in case are refused."""
+    """Returns the names of the cost tags. Rejects names that differ only in case."""
     names = tuple(reader.strings("show"))
     if len(names) > _MAX_COST_TAGS:
         raise reader.error("show", f"names {len(names)} tags: {_MAX_COST_TAGS} at most")
@@ -280,7 +280,10 @@ def _usual_owner_tags(tags: tuple[str, ...], cost_tags: tuple[str, ...]) -> tupl
 
 
 def _digest(table: Mapping[str, Any], own_rates: OwnRates | None) -> str:
-    """Keys about messages are left out, because audits do not depend on them."""
+    """Returns a digest of the settings that audits depend on.
+
+    Keys about messages are left out.
+    """
     audit_settings = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
     canonical = json.dumps(audit_settings, sort_keys=True, default=str)
     if own_rates is not None:

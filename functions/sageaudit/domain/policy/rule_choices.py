@@ -59,31 +59,32 @@ _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 class RuleSettings(Struct, frozen=True):
     """`[rules]` and `[require]` of a policy, or of one of its `[[for]]` sections.
 
-    `off` and `on` are the rules that are switched off and on. `thresholds` are by rule, then by
+    `disabled_rules` and `enabled_rules`: the names of the rules. `thresholds` are by rule, then by
     name. `severities` are by rule. `require` is by the path of a setting or tag.
     """
 
-    off: frozenset[str] = frozenset()
-    on: frozenset[str] = frozenset()
+    disabled_rules: frozenset[str] = frozenset()
+    enabled_rules: frozenset[str] = frozenset()
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     severities: Mapping[str, Severity] = field(default_factory=dict)
     require: Mapping[str, Requirement] = field(default_factory=dict)
 
-    def overridden_by(self, later: RuleSettings) -> RuleSettings:
+    def overridden_by(self, later_settings: RuleSettings) -> RuleSettings:
         """Returns these settings, overridden by those of a later section.
 
-        A rule that is `on` in the later section is no longer `off`.
+        A rule that the later section enables is no longer disabled.
         """
-        rules = self.thresholds.keys() | later.thresholds.keys()
+        rules = self.thresholds.keys() | later_settings.thresholds.keys()
         return RuleSettings(
-            off=(self.off | later.off) - later.on,
-            on=self.on | later.on,
+            disabled_rules=(self.disabled_rules | later_settings.disabled_rules)
+            - later_settings.enabled_rules,
+            enabled_rules=self.enabled_rules | later_settings.enabled_rules,
             thresholds={
-                rule: {**self.thresholds.get(rule, {}), **later.thresholds.get(rule, {})}
+                rule: {**self.thresholds.get(rule, {}), **later_settings.thresholds.get(rule, {})}
                 for rule in rules
             },
-            severities={**self.severities, **later.severities},
-            require={**self.require, **later.require},
+            severities={**self.severities, **later_settings.severities},
+            require={**self.require, **later_settings.require},
         )
 
 
@@ -122,8 +123,8 @@ def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
             key: _threshold(table, key, catalogue[name]) for key in table.unread_keys()
         }
     return RuleSettings(
-        off=frozenset(off),
-        on=frozenset(on),
+        disabled_rules=frozenset(off),
+        enabled_rules=frozenset(on),
         thresholds={name: values for name, values in thresholds.items() if values},
         severities=severities,
     )

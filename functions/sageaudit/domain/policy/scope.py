@@ -92,10 +92,10 @@ def _role_arn(reader: TableReader, account: str) -> str:
     return str(role)
 
 
-def _text(reader: TableReader, key: str, form: re.Pattern[str], why: str) -> str | None:
+def _text(reader: TableReader, key: str, form: re.Pattern[str], refusal_reason: str) -> str | None:
     value: str | None = reader.read(key, str, None)
     if value is not None and not form.match(value):
-        raise reader.error(key, why)
+        raise reader.error(key, refusal_reason)
     return value
 
 

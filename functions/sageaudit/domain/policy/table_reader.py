@@ -91,10 +91,10 @@ class TableReader:
             path = (*self.path, unread_keys[0])
             raise BadPolicy(f"unknown key {full_key(path)}; known here: {known_text}", path)
 
-    def error(self, key: str, why: str) -> BadPolicy:
-        """Returns the error to raise about a key. `why` follows the key's full name."""
+    def error(self, key: str, refusal_reason: str) -> BadPolicy:
+        """Returns the error to raise about a key. `refusal_reason` follows the key's full name."""
         path = (*self.path, key)
-        return BadPolicy(f"{full_key(path)} {why}", path)
+        return BadPolicy(f"{full_key(path)} {refusal_reason}", path)
 
 
 def full_key(path: KeyPath) -> str:

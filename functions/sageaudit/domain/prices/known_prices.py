@@ -181,13 +181,13 @@ class RateBasis(StrEnum):
 class OwnRate(Struct, frozen=True):
     """A company's own rate: USD per instance-hour, or per GB-month of ML storage.
 
-    `what`: the instance type, or the key of ML storage. `first` and `last`: the days (UTC) of the
-    usage behind the rate. `quantity`: the hours or GB-months of this usage.
+    `product`: the instance type, or the key of ML storage. `first` and `last`: the days (UTC) of
+    the usage behind the rate. `quantity`: the hours or GB-months of this usage.
     """
 
     region: str
     component: Component
-    what: str
+    product: str
     usd: Decimal
     first: date
     last: date
@@ -198,7 +198,7 @@ class OwnRate(Struct, frozen=True):
     @property
     def key(self) -> str:
         """A key that is equal for the rates of one region, component and product."""
-        return _key(self.region, self.component, self.what)
+        return _key(self.region, self.component, self.product)
 
     @property
     def days(self) -> str:
@@ -221,12 +221,14 @@ class OwnRates(Struct, frozen=True):
         """All rates, by product and day."""
         return [rate for key in sorted(self.by_key) for rate in self.by_key[key]]
 
-    def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
+    def rate_for_day(
+        self, region: str, component: Component, product: str, day: date | None
+    ) -> Rate | None:
         """Returns the own rate of a day, or the newest if `day` is None.
 
         Returns None if `day` is before the first rate, or if there are no rates.
         """
-        rates = self.by_key.get(_key(region, component, what), ())
+        rates = self.by_key.get(_key(region, component, product), ())
         dated = [self._dated_rate(rate) for rate in rates]
         if not dated or (day is not None and day < dated[0].first_day):
             return None

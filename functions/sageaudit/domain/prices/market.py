@@ -2,7 +2,8 @@
 
 An absent type or price is unknown. A run-time ratio belongs to a precision class, because two GPUs
 may be similar in one class and far apart in another. Data sheets cannot replace a measurement. For
-a run of unknown precision, the widest range of the usual classes counts.
+a run of unknown precision, the range goes from the lowest to the highest ratio of the usual
+classes: half precision (FP16, BF16) and FP32.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ class CoveredUsage(Struct, frozen=True):
 
 
 class UncoveredUsage(Struct, frozen=True):
-    """A part of the bill that audits do not cover: an area, or a usage type of unknown area."""
+    """A part of the AWS bill that audits do not cover: an area, or a usage type of unknown area."""
 
     name: str
     usd: Decimal
     percent: Decimal | None
-    """Percent of the whole bill; None if the bill is 0."""
+    """Percent of the whole AWS bill; None if the AWS bill is 0."""
 
 
 class CoveredAccount(Struct, frozen=True):
@@ -59,9 +59,9 @@ class CoveredAccount(Struct, frozen=True):
 
 
 class Coverage(Struct, frozen=True):
-    """The audited dollars compared with the bill, from `since` to `until` (UTC, both included).
+    """The audited dollars compared with the AWS bill, from `since` to `until` (UTC, both included).
 
-    Rows are sorted by dollars, the largest first. Covered and uncovered usage sum to the bill.
+    Rows are sorted by dollars, the largest first. Covered and uncovered usage sum to the AWS bill.
     """
 
     since: date
@@ -74,7 +74,7 @@ class Coverage(Struct, frozen=True):
 
     @property
     def percent(self) -> Decimal | None:
-        """The audited dollars in percent of the bill; None if the bill is 0."""
+        """The audited dollars in percent of the AWS bill; None if the AWS bill is 0."""
         return percent(self.audited_usd, self.bill_usd)
 
 
@@ -90,24 +90,26 @@ def coverage(
     """Returns the comparison of AWS's usage with audited lines, by usage type.
 
     `days` are the first and last day. `audited_usd` is the sum of the audits. `regions` are the
-    scanned regions. `accounts` has the bill (None if unknown) and the audited dollars of each
-    account.
+    scanned regions. `accounts` has the AWS bill (None if unknown) and the audited dollars of
+    each account.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
     jobs: dict[str, CoveredUsage] = {}
     uncovered: dict[str, Decimal] = {}
 
     def add_usage(
-        usage: UsageType | None, *, billed: Decimal = _ZERO, audited: Decimal = _ZERO
+        usage: UsageType | None, *, billed_usd: Decimal = _ZERO, audited: Decimal = _ZERO
     ) -> None:
         key, name = (usage.key, usage.text) if usage else (UNKNOWN_USAGE_TYPE, UNKNOWN_USAGE_TYPE)
         row = jobs.get(key, CoveredUsage(name, _ZERO, _ZERO))
-        jobs[key] = CoveredUsage(row.usage_type, row.bill_usd + billed, row.audited_usd + audited)
+        jobs[key] = CoveredUsage(
+            row.usage_type, row.bill_usd + billed_usd, row.audited_usd + audited
+        )
 
     for line in spend.lines:
         usage = parse_usage_type(line.usage_type)
         if usage.area == JOBS and line.region in {None, *regions}:
-            add_usage(usage, billed=line.usd)
+            add_usage(usage, billed_usd=line.usd)
         else:
             uncovered[_uncovered_name(usage)] = (
                 uncovered.get(_uncovered_name(usage), _ZERO) + line.usd

@@ -149,7 +149,11 @@ def _price_error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
 def _rate(
     product: Product, month: date, usages: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> DerivedRate | UsageWithoutRate:
-    """The rate is valid from the month's first day."""
+    """Returns the rate of a product from its usages, or why they give no rate.
+
+    The rate is valid from the first day of `month`. `half_unit`: see `_price_error`. `source`: the
+    name of the cost report. Raises BadUsage for a rate above MAX_RATE_USD.
+    """
     usage, unit = reduce(PaidUsage.combined_with, usages), product.unit
     amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
     reason = None

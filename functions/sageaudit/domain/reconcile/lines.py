@@ -128,18 +128,18 @@ class PaidUsage(Struct, frozen=True):
         """USD per unit, for usage with a cost."""
         return self.usd / self.quantity
 
-    def combined_with(self, later: PaidUsage) -> PaidUsage:
+    def combined_with(self, later_usage: PaidUsage) -> PaidUsage:
         """Returns the sum of two usages, which must be of the same product."""
-        largest = max(self, later, key=lambda usage: usage.largest_usd)
+        largest = max(self, later_usage, key=lambda usage: usage.largest_usd)
         return replace(
             largest,
-            first_day=min(self.first_day, later.first_day),
-            last_day=max(self.last_day, later.last_day),
-            line_count=self.line_count + later.line_count,
-            quantity=self.quantity + later.quantity,
-            usd=self.usd + later.usd,
-            covered_quantity=self.covered_quantity + later.covered_quantity,
-            list_rate=later.list_rate or self.list_rate,
+            first_day=min(self.first_day, later_usage.first_day),
+            last_day=max(self.last_day, later_usage.last_day),
+            line_count=self.line_count + later_usage.line_count,
+            quantity=self.quantity + later_usage.quantity,
+            usd=self.usd + later_usage.usd,
+            covered_quantity=self.covered_quantity + later_usage.covered_quantity,
+            list_rate=later_usage.list_rate or self.list_rate,
         )
 
 
@@ -189,7 +189,10 @@ def parse_usage_type(usage_type: str) -> UsageType:
 
 
 def job_usage_type(kind: str, resource: str) -> UsageType | None:
-    """Returns the usage type of a job's instance type or volume; None for kinds without a bill."""
+    """Returns the usage type of a line of a job's bill; None for kinds of job without a bill.
+
+    `kind`: the value of a JobKind. `resource`: an instance type, or STORAGE for a volume.
+    """
     role = _ROLE_OF_KIND.get(kind)
     return None if role is None else UsageType(role, resource)
 

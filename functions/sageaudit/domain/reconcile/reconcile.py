@@ -127,8 +127,8 @@ class UsageRow(Struct):
 class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
-    `usd_by_presence` has AWS's and the history's dollars, by presence, and by whether the rows are
-    of jobs.
+    `usd_by_presence`: (AWS's dollars, the history's dollars) by (presence, whether the rows are of
+    jobs). A presence says whether rows are in AWS's lines, in the history, or in both.
     """
 
     rows: tuple[UsageRow, ...]
@@ -174,7 +174,7 @@ class Reconciliation(Struct, frozen=True):
         return sum((row.aws.known_usd for row in unnamed), _ZERO)
 
     def count_jobs(self) -> dict[Presence, int]:
-        """Returns the number of jobs by presence."""
+        """Returns how many jobs are in both AWS's lines and the history, or in only one of them."""
         history_jobs = {line.job.lower() for line in self.audited.lines}
         aws_jobs = {row.job for row in self.rows if row.aws.line_count and row.job}
         shared_count = len(history_jobs & aws_jobs)

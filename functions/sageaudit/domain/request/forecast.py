@@ -86,16 +86,16 @@ def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
     return MedianRange(median(numbers), numbers[0], numbers[-1]) if numbers else None
 
 
-def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
+def forecast_family(job: Job, earlier_runs: Sequence[AuditSummary]) -> FamilyForecast:
     """Returns the cost and run time of the family's runs with the same type, count and purchase.
 
     No figure is scaled to other instances.
     """
-    comparable = comparable_runs(job, earlier)
-    newest = max(earlier, key=lambda run: run.ended_at, default=None)
+    comparable = comparable_runs(job, earlier_runs)
+    newest = max(earlier_runs, key=lambda run: run.ended_at, default=None)
     return FamilyForecast(
-        runs=len(earlier),
-        failed_runs=sum(run.status == "Failed" for run in earlier),
+        runs=len(earlier_runs),
+        failed_runs=sum(run.status == "Failed" for run in earlier_runs),
         comparable_runs=len(comparable),
         usd=median_range(run.total_usd for run in comparable),
         seconds=median_range(run.elapsed_s for run in comparable),
@@ -277,9 +277,11 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
     )
 
 
-def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
+def recent_durations_s(
+    job: Job, earlier_runs: Sequence[AuditSummary], max_runs: int
+) -> list[Decimal]:
     """Returns the seconds that the last completed runs on the same instances took, newest first."""
-    newest = sorted(comparable_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
+    newest = sorted(comparable_runs(job, earlier_runs), key=lambda run: run.ended_at, reverse=True)
     durations = (run.elapsed_s for run in newest)
     return [seconds for seconds in durations if seconds is not None][:max_runs]
 
@@ -326,7 +328,10 @@ def find_unfollowed(
 
 
 def _has_old_values(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """A parameter whose value is unknown counts as changed."""
+    """Returns whether the request has the old value of each parameter of the fix.
+
+    A parameter whose value is unknown counts as changed.
+    """
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):

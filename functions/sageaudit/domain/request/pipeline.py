@@ -122,7 +122,10 @@ def requests_in_definition(
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """A parameter without a plain default value gets an UnknownValue."""
+    """Returns the default values of a pipeline's parameters, by name.
+
+    A parameter without a plain default value gets an UnknownValue.
+    """
     defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None

@@ -143,7 +143,10 @@ def reject_non_request(document: object) -> None:
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
-    """Raises MalformedData if the keys of the top level do not show the format."""
+    """Returns the format that the keys of the top level show.
+
+    Raises MalformedData if they do not show it, or for a format that is not checked.
+    """
     reject_non_request(document)
     if (form := _container_format(document)) is not None:
         return form
@@ -222,7 +225,11 @@ def _parse_state_machine(document: Mapping[str, Any]) -> ParsedRequests:
 
 
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """The definition may also be a string in a pipeline's request or Describe answer."""
+    """Returns the requests of a pipeline's steps.
+
+    `document`: the definition, or a request or Describe answer that contains it, also as text.
+    `name`: the pipeline's name, if known.
+    """
     given_names = (text(document[key]) for key in document if plain_name(key) == "pipelinename")
     name = name or next(given_names, "") or None
     definition, origin = open_definition(document)

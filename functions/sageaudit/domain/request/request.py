@@ -248,14 +248,14 @@ class Request(Struct, frozen=True, dict=True):
         """Returns whether a path certainly has no value."""
         return self.value(path) in _EMPTY_VALUES
 
-    def unknown_reason(self, patterns: tuple[str, ...]) -> str | None:
+    def unknown_reason(self, path_patterns: tuple[str, ...]) -> str | None:
         """Returns why a value at one of these paths is unknown or refused; None for known values.
 
         In a pattern, `[]` stands for any list index.
         """
         refused = dict.fromkeys(sorted(self.invalid_paths, key=str), _REFUSED_BY_AWS)
         for place, value in (self.unknown_values | refused).items():
-            if any(matches(place, pattern) for pattern in patterns):
+            if any(matches(place, pattern) for pattern in path_patterns):
                 if value is _REFUSED_BY_AWS:
                     return f"AWS refuses {self.path_text(place)}"
                 return f"{self.path_text(place)} is not known yet ({value.reason})"

@@ -194,13 +194,16 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 def _limits(
     limits: Mapping[str, Any], number: float | Decimal, place: Path, number_text: str
 ) -> Iterator[Problem]:
-    """`number_text` is the number's name in a sentence."""
+    """Yields a problem if the number is outside AWS's limits.
+
+    `place`: the parameter's path. `number_text`: the number in a sentence, such as `is 5`.
+    """
     if accepted_range := _allowed_range(limits, number):
         yield Problem(Fault.LIMITS, place, f"{number_text}: {accepted_range}")
 
 
 def _allowed_range(limits: Mapping[str, Any], number: float | Decimal) -> str | None:
-    """Returns None if the number is inside the range."""
+    """Returns the range that AWS takes, for people; None if the number is inside it."""
     minimum, maximum = limits.get("min"), limits.get("max")
     is_below = minimum is not None and number < minimum
     if not is_below and (maximum is None or number <= maximum):

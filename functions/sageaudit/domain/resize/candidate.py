@@ -1,8 +1,8 @@
-"""Candidates: the other instance types that a run is tried on, each with a cost or a refusal.
+"""Candidates: the other instance types for a run, each with a computed bill or a refusal.
 
-The family's own runs on two types replace the assumptions about a move between them. Each run
-stores the earlier steps to a smaller type that cost more. So a step is remembered as long as the
-family has runs.
+If a family has runs on two types, their times and bills are used instead of assumptions. Each run
+stores the family's earlier changes to a smaller type that raised the cost. So these changes are
+known as long as the family has runs.
 """
 
 from __future__ import annotations
@@ -77,10 +77,11 @@ class RuntimeFactor(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A type that a run is tried on: a refusal, or the run's time and bill (USD) on it.
+    """Another instance type with a refusal, or with a run's computed time and bill on it.
 
-    None means unknown. `feasible_unpriced` means that the type fits and is not larger than the
-    current type, but its price cannot be compared.
+    `usd`: the bill in USD at the counted run time. `best_usd`: the bill at the shortest run time.
+    None means unknown. `feasible_unpriced`: the type fits and is not larger than the current type,
+    but its price cannot be compared.
     """
 
     type: InstanceType
@@ -208,13 +209,13 @@ class FamilyTypes(Struct, frozen=True):
 
 
 def find_costlier_steps(
-    tried: Collection[TriedType], instance_count: int, purchase: Purchase
+    tried_types: Collection[TriedType], instance_count: int, purchase: Purchase
 ) -> Iterator[CostlierStep]:
     """Yields the steps to a smaller type that made comparable runs cost more.
 
     The larger type needs enough runs for a median. One run on the smaller type is enough.
     """
-    for larger, smaller in permutations(tried, 2):
+    for larger, smaller in permutations(tried_types, 2):
         if (
             larger.has_enough_runs
             and _is_smaller(smaller.type, larger.type)
@@ -224,9 +225,9 @@ def find_costlier_steps(
             yield CostlierStep(*names, larger.usd, smaller.usd, instance_count, purchase)
 
 
-def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
+def is_disproved(step: CostlierStep, tried_types: Collection[TriedType]) -> bool:
     """Returns whether enough runs on both types show that the step does not cost more."""
-    usd = {row.type.name: row.usd for row in tried if row.has_enough_runs}
+    usd = {row.type.name: row.usd for row in tried_types if row.has_enough_runs}
     from_usd, to_usd = usd.get(step.from_type), usd.get(step.to_type)
     return from_usd is not None and to_usd is not None and to_usd <= from_usd
 

@@ -57,9 +57,9 @@ class Fit(NamedTuple):
     other_type: InstanceType
 
     def size_refusal(self) -> TypeRefusal | None:
-        """Returns why `other_type` does not fit the run, or None.
+        """Returns why `other_type` does not fit the run; None if it fits.
 
-        A resource that is certainly too small comes before one whose use was not recorded.
+        Returns a resource that is certainly too small before one whose use was not recorded.
         """
         unrecorded = None
         for resource in (
@@ -221,8 +221,9 @@ class TypeOffer(Struct, frozen=True):
     """A type other than the current type, with the checks that do not need the run.
 
     `refusal`: why the type is not sold, or that its price cannot be compared. `type_class_refusal`:
-    why no run may move to it. `can_fit`: the type is not larger, and only its price speaks against
-    it. `is_cheaper_per_hour`: False for an estimated price.
+    why no run may move to it. `can_fit`: the type could be used if its price could be compared. It
+    has no more GPUs and vCPUs than the current type, and nothing else speaks against it.
+    `is_cheaper_per_hour`: False for an estimated price.
     """
 
     type: InstanceType

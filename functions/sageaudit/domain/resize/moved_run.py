@@ -117,10 +117,9 @@ class RuntimeOnType(Fit):
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns the measured run-time range on the other GPU model; a refusal if none was
-        measured.
+        """Returns how many times as long a run takes on the other GPU model, as a measured range.
 
-        None for the same GPU.
+        Returns a refusal if this was not measured. Returns None if both types have the same GPU.
         """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_model == other_type.gpu_model:

@@ -185,17 +185,17 @@ def resize(
     other_usage: tuple[Measurements, ...] = (),
     family_types: FamilyTypes = _NO_FAMILY_TYPES,
     type_names: Collection[str] | None = None,
-    billed: Bill | None = None,
+    job_bill: Bill | None = None,
 ) -> Resize:
     """Returns the results of trying a run on each other type, or only on `type_names`.
 
     Call `resize_refusal` first. `whole_run` has the metrics of the whole run; its active minutes
     decide the size. `other_usage` has more measurements that must fit. `family_types` are the types
-    that the family used. `billed` is the job's bill, if it was computed. A training plan's capacity
-    is for one type, so other types are billed on demand.
+    that the family used. `job_bill` is the job's bill, if it was computed. A training plan's
+    capacity is for one type, so other types are billed on demand.
     """
     current_type = market.types[job.groups[0].instance_type]
-    billed = billed or bill(job, market)
+    job_bill = job_bill or bill(job, market)
     need = demand(whole_run, current_type, headroom_percent, other_usage)
     moved_job = job
     if job.purchase is Purchase.TRAINING_PLAN:
@@ -214,7 +214,7 @@ def resize(
         current_type,
         need,
         market,
-        billed,
+        job_bill,
         type_bill,
         headroom_percent,
         family_types,
@@ -231,7 +231,7 @@ def resize(
             feasible_unpriced.append(offer.type)
     fitting.sort(key=_by_cost)
     return Resize(
-        current_type, rate, billed, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced)
+        current_type, rate, job_bill, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced)
     )
 
 
@@ -246,7 +246,7 @@ class _TypeEvaluation(Struct, frozen=True):
     current_type: InstanceType
     demand: Demand
     market: Market
-    billed: Bill
+    job_bill: Bill
     moved_bill: BillOnType | None
     headroom_percent: Decimal
     family_types: FamilyTypes
@@ -285,14 +285,14 @@ class _TypeEvaluation(Struct, frozen=True):
     def _total_usd(self, offer: TypeOffer, time_factor: Decimal) -> Decimal | TypeRefusal | None:
         """Returns the run's bill on the offered type in USD; None if unknown.
 
-        A refusal if that bill lacks a line of the current bill.
+        Returns a refusal if that bill would lack an amount that the current bill has.
         """
         if self.moved_bill is not None and offer.rate is not None:
             usd = self.moved_bill.total_usd(offer.type, offer.rate, time_factor)
             if usd is not None:
                 return usd
         new_bill = bill(SetType(offer.type.name, time_factor).apply(self.job), self.market)
-        new_gaps = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
+        new_gaps = [gap for gap in new_bill.gaps if gap not in self.job_bill.gaps]
         if not new_gaps:
             return new_bill.total_usd
         reason = f"the bill on {offer.type.name} would not be complete: {', '.join(new_gaps)}"
@@ -306,7 +306,7 @@ class _TypeEvaluation(Struct, frozen=True):
         The bill is linear in the run time, so the best and counted bills determine the factor. None
         if a bill is unknown or the two are equal.
         """
-        current_usd = self.billed.total_usd
+        current_usd = self.job_bill.total_usd
         if current_usd is None or usd is None or best_usd is None or usd == best_usd:
             return None
         slope = (usd - best_usd) / (factor.counted - factor.best)
@@ -339,11 +339,11 @@ class ResizeCache(Struct, frozen=True):
         headroom_percent: Decimal,
         other_usage: tuple[Measurements, ...] = (),
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
-        billed: Bill | None = None,
+        job_bill: Bill | None = None,
     ) -> Resize:
         """Returns the cached result for equal arguments, or calls `resize`.
 
-        `read_family_types` is called only if no result is cached. `billed` is not compared.
+        `read_family_types` is called only if no result is cached. `job_bill` is not compared.
         """
         arguments = (job, whole_run, market, headroom_percent, other_usage)
         for cached_arguments, result in self._entries:
@@ -362,7 +362,7 @@ class ResizeCache(Struct, frozen=True):
             type_names=cheaper.union(row.type.name for row in family_types.tried_types)
             if family_types.tried_types
             else cheaper,
-            billed=billed,
+            job_bill=job_bill,
         )
         self._entries.append((arguments, result))
         return result

@@ -152,7 +152,10 @@ def _network_refusal(job: Job) -> str | None:
 
 
 def can_train_together(job: Job) -> bool:
-    """Returns whether a job is a training job on several instances, which its script may join."""
+    """Returns whether a job is a training job on several instances.
+
+    Its script may use them together, as in distributed training.
+    """
     has_several_instances = (job.instance_count or 0) > 1
     return has_several_instances and job.kind is JobKind.TRAINING
 

@@ -14,7 +14,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics
 from sageaudit.domain.usage.series import (
     IDLE_BELOW_CORES,
     MAX_FIRST_POINT_DELAY_S,
@@ -39,7 +39,7 @@ _AT_WORK_CORES = 0.5
 process waits for storage at times, and a sleeping host uses under 0.2 cores."""
 
 
-def gpu_recording_gap(usage: Measurements) -> Missing | None:
+def gpu_recording_gap(usage: Measurements) -> MissingMetrics | None:
     """Returns why GPU work may not have been recorded.
 
     Returns None if it was recorded, or if the hosts have no GPUs.
@@ -49,10 +49,10 @@ def gpu_recording_gap(usage: Measurements) -> Missing | None:
         return None
     if usage.gpus is None:
         return missing
-    return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}", missing.remedy)
+    return MissingMetrics(missing.code, f"{Metric.GPU.value}: {missing.reason}", missing.remedy)
 
 
-def work_metric(usage: Measurements) -> Metric | Missing:
+def work_metric(usage: Measurements) -> Metric | MissingMetrics:
     """Returns the metric that shows whether hosts work, or the reason if none does.
 
     It is the GPU's utilisation, or the CPU's on hosts without GPUs.

@@ -21,7 +21,7 @@ from sageaudit.domain.usage.measurements import (
     MIN_COVERAGE,
     Measurements,
     Metric,
-    Missing,
+    MissingMetrics,
 )
 from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.structs import replace
@@ -44,22 +44,22 @@ _MIN_GAP_POINTS = 2
 class PooledRuns(Struct, frozen=True):
     """The active minutes of a short run (the judged run) and of earlier runs of its family.
 
-    `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
-    of all runs, the judged run's last. `usage_by_run`: the minutes of each run, in the same order.
-    `own`, `usage` and `usage_by_run` omit the minutes before the first point of CPU and GPU,
-    because points come late.
+    `names`: the earlier runs, newest first. `own_usage`: the judged run's minutes. `usage`: the
+    minutes of all runs, the judged run's last. `usage_by_run`: the minutes of each run, in the same
+    order. `own_usage`, `usage` and `usage_by_run` omit the minutes before the first point of CPU
+    and GPU, because points come late.
 
     `usage_for_peaks`: all active minutes of all runs, then those of the judged run alone. The
-    demand of each must be met. `newest`: a smaller pool, of the newest runs that have enough
+    demand of each must be met. `newest_pool`: a smaller pool, of the newest runs that have enough
     minutes to be judged; None if no smaller pool has enough.
     """
 
     names: tuple[str, ...]
     usage: Measurements
-    own: Measurements
+    own_usage: Measurements
     usage_for_peaks: tuple[Measurements, ...]
     usage_by_run: tuple[Measurements, ...]
-    newest: PooledRuns | None = None
+    newest_pool: PooledRuns | None = None
 
     @property
     def runs(self) -> int:
@@ -122,18 +122,18 @@ def usage_digest(usage: Measurements) -> str | None:
     return f"{zlib.crc32(repr((active.period_s, lines)).encode()):08x}"
 
 
-def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
+def pool_runs(active: Measurements, earlier_runs: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Returns a pool of a short run and earlier runs, which grows to `ENOUGH_MINUTES`.
 
-    `active`: the result of `short_run_usage`. `earlier`: the name and measurements of each earlier
-    run, newest first. Runs with other hosts, metrics or periods, or with gaps, are skipped.
+    `active`: the result of `short_run_usage`. `earlier_runs`: the name and measurements of each
+    earlier run, newest first. Runs with other hosts, metrics or periods, or with gaps, are skipped.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
     parts, recorded_parts = [active], [own]
     minutes = own.minutes
     newest = None
-    runs = iter(earlier)
+    runs = iter(earlier_runs)
     while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
         part = short_run_usage(run[1])
         recorded = None if part is None else _recorded_part(part)
@@ -153,9 +153,13 @@ def _pool(
     names: list[str],
     parts: list[Measurements],
     recorded_parts: list[Measurements],
-    newest: PooledRuns | None = None,
+    newest_pool: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Both lists of parts have the oldest run first, and the judged run last."""
+    """Returns the pool of these runs.
+
+    `names`: the earlier runs, newest first. `parts` and `recorded_parts`: one item for each run,
+    the oldest first and the judged run last. `newest_pool`: the smaller pool of the newest runs.
+    """
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
         tuple(names),
@@ -163,15 +167,15 @@ def _pool(
         recorded_parts[-1],
         peaks,
         tuple(recorded_parts),
-        newest,
+        newest_pool,
     )
 
 
-def _is_comparable(part: Measurements, own: Measurements) -> bool:
-    is_alike = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
+def _is_comparable(part: Measurements, own_usage: Measurements) -> bool:
+    is_alike = part.period_s == own_usage.period_s and part.series.keys() >= own_usage.series.keys()
     return is_alike and all(
         len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
-        for metric, hosts in own.series.items()
+        for metric, hosts in own_usage.series.items()
     )
 
 
@@ -222,7 +226,7 @@ def unjudged_usage_sentences(
 
 
 def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
-    groups: dict[Missing, list[Metric]] = {}
+    groups: dict[MissingMetrics, list[Metric]] = {}
     for metric in _RESOURCES:
         missing = usage.missing.get(metric)
         if missing is not None and missing.code != "no_gpu":

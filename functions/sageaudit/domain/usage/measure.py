@@ -26,7 +26,7 @@ from sageaudit.domain.usage.measurements import (
     Curve,
     Measurements,
     Metric,
-    Missing,
+    MissingMetrics,
     RawSeries,
     hosts_by_type,
 )
@@ -42,7 +42,7 @@ _MAX_VALUE = 2.0**360
 _LARGE_GB = 60
 """Volumes are large from this many GB on. 66 GB cost a quarter as much as ml.t3.medium ($0.05 an
 hour), the cheapest type. So the cost of a smaller volume is less than a fifth of any bill."""
-NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
+NOT_REQUESTED = MissingMetrics("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """The most points of a series: 69 days of minutes. Jobs end after 28 days, so only broken
 timestamps exceed it."""
@@ -54,7 +54,7 @@ def measure(
     raw_series: Iterable[RawSeries],
     types: Mapping[str, InstanceType],
     *,
-    missing_reason: Missing,
+    missing_reason: MissingMetrics,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
     """Returns measurements, clipped to the time in which the job's own code ran.
@@ -78,11 +78,11 @@ def measure(
     period_s = max(main_periods or periods.values(), default=None)
     grid = _grid(job, period_s) if period_s else range(0)
     lines: dict[Metric, dict[str, Series]] = {}
-    missing: dict[Metric, Missing] = {}
+    missing: dict[Metric, MissingMetrics] = {}
     for metric in Metric:
         divisor = _divisor(metric, vcpu, gpus)
         if metric in {Metric.GPU, Metric.GPU_MEMORY} and gpus == 0:
-            missing[metric] = Missing("no_gpu", "the instances have no GPU")
+            missing[metric] = MissingMetrics("no_gpu", "the instances have no GPU")
         elif divisor is None:
             missing[metric] = unmapped
         else:
@@ -122,11 +122,11 @@ def _by_type(
     job: Job,
     series: Sequence[RawSeries],
     types: Mapping[str, InstanceType],
-    missing_reason: Missing,
-) -> tuple[dict[str, Measurements], Missing]:
+    missing_reason: MissingMetrics,
+) -> tuple[dict[str, Measurements], MissingMetrics]:
     """Returns the measurements of each type's hosts, and why all hosts together have none."""
     mapping = hosts_by_type(job, series, types, missing_reason)
-    if isinstance(mapping, Missing):
+    if isinstance(mapping, MissingMetrics):
         return {}, mapping
     usages = {}
     for name, hosts in mapping.items():
@@ -152,12 +152,12 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     return own_disks or job.is_streaming_data or is_large or job.kind is not JobKind.TRAINING
 
 
-def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
+def _first_point(series_by_metric: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
     """Returns the index of the first point; 0 if it is in the second half of the run.
 
     Without transitions, a download before the first point is not a phase of its own.
     """
-    hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
+    hosts = (series_by_metric.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
     first = min(
         (
@@ -209,31 +209,33 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
 
 
 def _missing_reason(
-    no_series_reason: Missing, own: Iterable[RawSeries], period_s: int | None
-) -> Missing:
-    if not (own_series := list(own)):
+    no_series_reason: MissingMetrics, metric_series: Iterable[RawSeries], period_s: int | None
+) -> MissingMetrics:
+    if not (own_series := list(metric_series)):
         return no_series_reason
     if all(value is None for item in own_series for value in item.values):
-        return Missing("metric_missing", "all its points are null")
+        return MissingMetrics("metric_missing", "all its points are null")
     if min(item.period_s for item in own_series) > (period_s or 0):
-        return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
-    return Missing("metric_missing", "no points inside the Training phase")
+        return MissingMetrics(
+            "period_too_coarse", "its points are coarser than those of CPU and GPU"
+        )
+    return MissingMetrics("metric_missing", "no points inside the Training phase")
 
 
 def devices_per_host(
     job: Job, types: Mapping[str, InstanceType]
-) -> tuple[int | None, int | None, Missing]:
+) -> tuple[int | None, int | None, MissingMetrics]:
     """Returns the numbers of vCPUs and GPUs of each host, and a reason.
 
     A number is None if it is unknown, or if the hosts differ. Only then does the reason apply.
     """
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
-        return None, None, Missing("type_unknown", job.groups_unknown[0])
+        return None, None, MissingMetrics("type_unknown", job.groups_unknown[0])
     if not names:
-        return None, None, Missing("type_unknown", "the instance type is not known")
+        return None, None, MissingMetrics("type_unknown", "the instance type is not known")
     if unknown := sorted(names - set(types)):
-        return None, None, Missing("type_unknown", f"{unknown[0]} is not in the catalogue")
+        return None, None, MissingMetrics("type_unknown", f"{unknown[0]} is not in the catalogue")
     vcpu, gpus = {types[name].vcpu for name in names}, {types[name].gpus for name in names}
     accelerator_types = [
         name for name in sorted(names) if types[name].accelerator and not types[name].gpus
@@ -241,7 +243,7 @@ def devices_per_host(
     if accelerator_types and len(vcpu) == 1:
         reason = f"CloudWatch records no use of the accelerators of {accelerator_types[0]}"
         remedy = "Measure it inside the container, such as with neuron-monitor."
-        return vcpu.pop(), None, Missing("accelerator_unseen", reason, remedy)
+        return vcpu.pop(), None, MissingMetrics("accelerator_unseen", reason, remedy)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
     return same_vcpu, same_gpus, HOSTS_UNMAPPED
 
@@ -264,8 +266,10 @@ def _grid(job: Job, period_s: int) -> Sequence[int]:
 
 
 def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
-    """Returns the series on `grid`. A grid point is the mean of at least half of its finer points.
+    """Returns a series with one value from 0 to 100 for each period of the grid.
 
+    The value is the mean of the item's points in that period; None if more than half of them are
+    missing. `grid`: the start of each period in epoch seconds. `period_s`: the length of a period.
     `divisor`: the number of cores or GPUs that CloudWatch sums up.
     """
     first = math.floor(item.start.timestamp() / item.period_s)
@@ -290,16 +294,19 @@ def _stretch(values: Points, first: int, count: int) -> Points:
 
 
 def _normalise_all(raw: Points, divisor: int) -> Series:
-    """Divides all points at once if all results are from 0 to 100, as in most series."""
+    """Returns the points divided by `divisor`, in percent. None is a missing or impossible point.
+
+    All points are divided at once if all results are from 0 to 100, as in most series.
+    """
     line = Series(raw)
     is_finite = line.present and math.isfinite(sum(line.present))
     if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:
-        return line.over(divisor)
+        return line.divide_by(divisor)
     return Series(tuple(_normalise(value, divisor) for value in raw))
 
 
 def _normalise(raw: float | None, divisor: int) -> float | None:
-    """Returns the value divided by `divisor`; None if it is not a utilisation."""
+    """Returns the value divided by `divisor`, at most 100; None if it is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor
@@ -372,7 +379,7 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
             }
             for metric, hosts in document["series"].items()
         },
-        missing={Metric(m): Missing(*fields) for m, fields in document["missing"].items()},
+        missing={Metric(m): MissingMetrics(*fields) for m, fields in document["missing"].items()},
         notes=tuple(document["notes"]),
         begins_at=parse_moment(begins_at) if begins_at else None,
         curves={name: _unpacked_curve(steps) for name, steps in document.get("curves", {}).items()},

@@ -1,6 +1,6 @@
 """What a job used: series by metric and host.
 
-100 always means all of a host's vCPUs, GPUs or memory. Absent data is Missing, never 0.
+100 always means all of a host's vCPUs, GPUs or memory. Absent data is MissingMetrics, never 0.
 
 CloudWatch and SageMaker's log streams name hosts, but not instance groups. Only a host with GPUs
 has points of GPUUtilization. So the type of each host is known if the job has one type with GPUs
@@ -82,7 +82,7 @@ class Curve(Struct, frozen=True):
     points: tuple[tuple[datetime, float], ...]
 
 
-class Missing(Struct, frozen=True):
+class MissingMetrics(Struct, frozen=True):
     """Why a metric cannot be judged.
 
     `code`: a stable word. `reason`: part of a sentence. `remedy`: what to do, if anything.
@@ -100,17 +100,17 @@ class RawUsage(Struct, frozen=True):
     """
 
     series: tuple[RawSeries, ...]
-    missing_reason: Missing
+    missing_reason: MissingMetrics
     notes: tuple[str, ...] = ()
 
 
 METRIC_DENIED_CODE = "metric_denied"
 """The code of a metric for which a permission is missing."""
-HOSTS_UNMAPPED = Missing(
+HOSTS_UNMAPPED = MissingMetrics(
     "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
 )
 
-TYPES_MIXED = Missing(
+TYPES_MIXED = MissingMetrics(
     "types_mixed", "its hosts are of several types, and only whether each took part is judged"
 )
 """Why most rules do not judge a cluster of several types: they judge hosts of one type."""
@@ -129,7 +129,7 @@ class Measurements(Struct, frozen=True, dict=True):
     vcpu: int | None
     gpus: int | None
     series: Mapping[Metric, Mapping[str, Series]]
-    missing: Mapping[Metric, Missing]
+    missing: Mapping[Metric, MissingMetrics]
     notes: tuple[str, ...] = ()
     begins_at: datetime | None = None
     """The start of the first period; None without a grid."""
@@ -178,7 +178,7 @@ class Measurements(Struct, frozen=True, dict=True):
     def _busiest(self) -> dict[tuple[Metric, float], float]:
         return {}
 
-    def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
+    def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> MissingMetrics | None:
         """Returns why a recorded metric has too few points to judge the run, or None.
 
         `min_share`: the share (0..1) of the expected points that is needed. Every host needs
@@ -191,35 +191,37 @@ class Measurements(Struct, frozen=True, dict=True):
         return self._gaps[key]
 
     @cached_property
-    def _gaps(self) -> dict[tuple[Metric, float], Missing | None]:
+    def _gaps(self) -> dict[tuple[Metric, float], MissingMetrics | None]:
         return {}
 
-    def _gap(self, metric: Metric, min_share: float) -> Missing | None:
+    def _gap(self, metric: Metric, min_share: float) -> MissingMetrics | None:
         if missing := self.missing_hosts(metric) or self.sparse_points(metric, min_share):
             return missing
         hosts, period_s = self.series.get(metric, {}), self.period_s or 0
         longest_s = max(line.longest_gap for line in hosts.values()) * period_s
         if longest_s > max(MAX_FIRST_POINT_DELAY_S, 2 * period_s):
             reason = f"{metric.value}: no points for {duration_text(Decimal(longest_s))}"
-            return Missing(GAP_LONG_CODE, reason)
+            return MissingMetrics(GAP_LONG_CODE, reason)
         return None
 
-    def missing_hosts(self, metric: Metric) -> Missing | None:
+    def missing_hosts(self, metric: Metric) -> MissingMetrics | None:
         """Returns a reason if some of the expected hosts have no points of a metric, else None."""
         recorded, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
         if recorded >= expected:
             return None
-        return Missing(
+        return MissingMetrics(
             "hosts_missing", f"{recorded} of {expected} hosts have points of {metric.value}"
         )
 
-    def sparse_points(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
+    def sparse_points(
+        self, metric: Metric, min_share: float = MIN_COVERAGE
+    ) -> MissingMetrics | None:
         """Returns a reason if all hosts together have too few points of a metric, else None."""
         share = self.share(metric) or 0.0
         if share >= min_share:
             return None
         reason = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
-        return Missing("coverage_low", reason)
+        return MissingMetrics("coverage_low", reason)
 
     def active_part(self) -> Measurements:
         """Returns the measurements without the idle head, the idle tail and the standstills.
@@ -254,7 +256,7 @@ class Measurements(Struct, frozen=True, dict=True):
         if len(minutes) == self.points:
             return self
         series = {metric: select_points(hosts, minutes) for metric, hosts in self.series.items()}
-        no_points = Missing("metric_missing", "no points in the active minutes")
+        no_points = MissingMetrics("metric_missing", "no points in the active minutes")
         missing = {metric: no_points for metric, hosts in series.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
@@ -331,8 +333,8 @@ def hosts_by_type(
     job: Job,
     series: Iterable[RawSeries],
     types: Mapping[str, InstanceType],
-    missing_reason: Missing,
-) -> Mapping[str, frozenset[str]] | Missing:
+    missing_reason: MissingMetrics,
+) -> Mapping[str, frozenset[str]] | MissingMetrics:
     """Returns the hosts of each type, for a job on several known types, or why they are unknown.
 
     `missing_reason`: the result if there is no series at all.
@@ -354,12 +356,12 @@ def hosts_by_type(
         if len(members) != count:
             points = "points" if name in with_gpus else "other points and none"
             reason = f"{len(members)} hosts have {points} of GPUUtilization, and {count} are {name}"
-            return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")
+            return MissingMetrics(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")
     return mapping
 
 
-def _ambiguity(names: Collection[str], kind: str) -> Missing | None:
+def _ambiguity(names: Collection[str], kind: str) -> MissingMetrics | None:
     if len(names) <= 1:
         return None
     reason = f"{' and '.join(names)} are {kind}"
-    return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")
+    return MissingMetrics(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")

@@ -16,7 +16,7 @@ from statistics import median_low
 from msgspec import Struct
 
 from sageaudit.domain.job.parts import Direction, Objective
-from sageaudit.domain.usage.measurements import Curve, Missing
+from sageaudit.domain.usage.measurements import Curve, MissingMetrics
 
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z][a-z])")
 _VALIDATION = frozenset({"validation", "val", "valid", "eval", "evaluation", "test", "dev"})
@@ -100,7 +100,7 @@ def find_objective_curve(
     *,
     min_points: int,
     tolerance_percent: Decimal,
-) -> ObjectiveCurve | Missing:
+) -> ObjectiveCurve | MissingMetrics:
     """Returns the curve of the objective, or why there is none.
 
     `min_points`: the fewest points of a curve. `tolerance_percent`: smaller gains are no
@@ -113,7 +113,7 @@ def find_objective_curve(
         if objective.direction is not None:
             declared_directions = {**declared_directions, objective.metric: objective.direction}
     if not curves:
-        return Missing("metric_missing", "it reported no metric of its own to CloudWatch")
+        return MissingMetrics("metric_missing", "it reported no metric of its own to CloudWatch")
     direction_by_metric = {
         name: metric_direction
         for name in curves
@@ -121,7 +121,9 @@ def find_objective_curve(
     }
     if not direction_by_metric:
         names = ", ".join(sorted(curves)[:3])
-        return Missing("direction_unknown", f"unknown whether more or less is better: {names}")
+        return MissingMetrics(
+            "direction_unknown", f"unknown whether more or less is better: {names}"
+        )
     preferred = min(_rank(name, declared_directions) for name in direction_by_metric)
     candidates = {
         name: metric_direction
@@ -134,7 +136,9 @@ def find_objective_curve(
             for metric in direction_by_metric
             if _rank(metric, declared_directions) == preferred
         )
-        return Missing("too_few_points", f"{size} points of its objective, {min_points} needed")
+        return MissingMetrics(
+            "too_few_points", f"{size} points of its objective, {min_points} needed"
+        )
     objective_curves = [
         _objective_curve(metric, metric_direction, curves[metric], tolerance_percent)
         for metric, metric_direction in sorted(candidates.items())

@@ -86,7 +86,7 @@ class Series(Struct, frozen=True, dict=True):
         """The share (0..1) of the periods that have a point."""
         return len(self.present) / len(self.values) if self.values else 0.0
 
-    def over(self, divisor: int) -> Series:
+    def divide_by(self, divisor: int) -> Series:
         """Returns the series with each point divided by `divisor`. The series must have a point."""
         if divisor == 1:
             return self
@@ -198,7 +198,7 @@ def _ranks(count: int, percent: float) -> tuple[int, int, float]:
 
 
 def pairs(
-    hosts: Mapping[str, Series], others: Mapping[str, Series]
+    hosts: Mapping[str, Series], other_hosts: Mapping[str, Series]
 ) -> tuple[list[float], list[float]]:
     """Returns the points of two metrics as two lists of the same length.
 
@@ -207,9 +207,9 @@ def pairs(
     first: list[float] = []
     second: list[float] = []
     for host in hosts:
-        if host not in others:
+        if host not in other_hosts:
             continue
-        line, other = hosts[host], others[host]
+        line, other = hosts[host], other_hosts[host]
         if line.is_complete and other.is_complete:
             first += line.present
             second += other.present
@@ -335,11 +335,11 @@ def standstills(
     return tuple(run for run in true_ranges(still_flags) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
-def _blips(flags: Sequence[bool], around: int) -> list[int]:
+def _blips(flags: Sequence[bool], neighbours: int) -> list[int]:
     return [
         index
-        for index in range(around, len(flags) - around)
+        for index in range(neighbours, len(flags) - neighbours)
         if not flags[index]
-        and all(flags[index - around : index])
-        and all(flags[index + 1 : index + 1 + around])
+        and all(flags[index - neighbours : index])
+        and all(flags[index + 1 : index + 1 + neighbours])
     ]

@@ -82,10 +82,10 @@ def show(document: Mapping[str, Any], console: Console) -> None:
         console.print(Padding(_refusals_table(refused), (0, 0, 0, 2)))
 
 
-def _nothing_fits_text(refused: list[CandidateRow], unpriced: list[str]) -> str:
-    if any(row["constraint"] == Constraint.NOT_RECORDED.value for row in refused):
+def _nothing_fits_text(refused_rows: list[CandidateRow], unpriced_types: list[str]) -> str:
+    if any(row["constraint"] == Constraint.NOT_RECORDED.value for row in refused_rows):
         return "Cannot tell whether another type fits: not all of its use was recorded."
-    if unpriced:
+    if unpriced_types:
         return "No other type with a known price fits this run."
     return "No other type fits this run."
 
@@ -195,9 +195,9 @@ def _difference_text(
     return f"{amount} more" if saving_usd is not None and saving_usd < 0 else str(amount)
 
 
-def _refusals_table(refused: list[CandidateRow]) -> Table:
-    counts = Counter(str(row["constraint"]) for row in refused)
-    cheapest_by_constraint = {str(row["constraint"]): row for row in reversed(refused)}
+def _refusals_table(refused_rows: list[CandidateRow]) -> Table:
+    counts = Counter(str(row["constraint"]) for row in refused_rows)
+    cheapest_by_constraint = {str(row["constraint"]): row for row in reversed(refused_rows)}
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
     for constraint, count in counts.most_common():

@@ -58,32 +58,32 @@ _LOOK_AT_CHANGES = "look at what changed"
 
 
 def alert_card(
-    audit: MessageAudit, decision: AlertDecision, history: HistoryLocation
+    audit: MessageAudit, alert_decision: AlertDecision, history: HistoryLocation
 ) -> MessageCard:
-    """Returns the card for the recommendation of `decision`.
+    """Returns the card for the recommendation of `alert_decision`.
 
-    `with_details` must have added the card's fields to `decision`. `history`: the history that the
-    card's commands read.
+    `with_details` must have added the card's fields to `alert_decision`. `history`: the history
+    that the card's commands read.
     """
-    job, findings = audit.job, _findings(audit, decision)
+    job, findings = audit.job, _findings(audit, alert_decision)
     top = findings[0] if findings else None
     reason, first_step, caveat = _finding_texts(top)
     is_change = reason.startswith(_CHANGE_PREFIX)
     reason_line = CardLine(
         without_paths(reason.removeprefix(_CHANGE_PREFIX)), "What changed" if is_change else "Why"
     )
-    other_steps = other_steps_text(decision.other_steps)
-    is_monthly = not decision.is_run_only
+    other_steps = other_steps_text(alert_decision.other_steps)
+    is_monthly = not alert_decision.is_run_only
     name = subject_name(job["family"]) if is_monthly else short_name(job["family"])
     card = MessageCard(
-        headline=message_headline(name, audit, decision),
-        next_step=_next_step(audit, top, decision),
+        headline=message_headline(name, audit, alert_decision),
+        next_step=_next_step(audit, top, alert_decision),
         lines=(
-            *(CardLine(text, label) for label, text in last_alert_lines(audit, decision)),
+            *(CardLine(text, label) for label, text in last_alert_lines(audit, alert_decision)),
             *(_pipeline_step_lines(job["family"]) if is_monthly else ()),
             *([reason_line] if reason else []),
-            *_change_lines(audit, top, first_step, decision),
-            *([] if decision.spike or top else [_cost_line(audit)]),
+            *_change_lines(audit, top, first_step, alert_decision),
+            *([] if alert_decision.spike or top else [_cost_line(audit)]),
             *([CardLine(without_paths(caveat), "Caveat")] if caveat else []),
             *_uncounted_lines(audit, top),
             *([CardLine(other_steps, "Other steps, a month")] if other_steps else []),
@@ -92,27 +92,33 @@ def alert_card(
         account_region=place_words(job["account"], job["region"]),
         links=document_links(audit.document),
         rule=cut_middle(top["rule"], MAX_FAMILY_LENGTH) if top else "",
-        commands=tuple(_command_lines(job["name"], decision, history)),
-        attributes=message_attributes(audit, decision),
+        commands=tuple(_command_lines(job["name"], alert_decision, history)),
+        attributes=message_attributes(audit, alert_decision),
     )
     return fit_card(card, MAX_ROWS)
 
 
-def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocument]:
-    if decision.amount_kind is AmountKind.POSSIBLE:
+def _findings(audit: MessageAudit, alert_decision: AlertDecision) -> list[FindingDocument]:
+    if alert_decision.amount_kind is AmountKind.POSSIBLE:
         findings = list(audit.trial_findings)
     else:
-        findings = [*(audit.regressions if decision.spike else ()), *audit.counted_findings]
-    rule = decision.recommendation.rule if decision.recommendation and not decision.spike else None
+        findings = [*(audit.regressions if alert_decision.spike else ()), *audit.counted_findings]
+    rule = (
+        alert_decision.recommendation.rule
+        if alert_decision.recommendation and not alert_decision.spike
+        else None
+    )
     return sorted(findings, key=lambda finding: rule is not None and finding["rule"] != rule)
 
 
-def _next_step(audit: MessageAudit, top: FindingDocument | None, decision: AlertDecision) -> str:
-    if decision.is_correction:
+def _next_step(
+    audit: MessageAudit, top: FindingDocument | None, alert_decision: AlertDecision
+) -> str:
+    if alert_decision.is_correction:
         return ""
-    if decision.spike:
+    if alert_decision.spike:
         return _LOOK_AT_CHANGES
-    is_trial = decision.amount_kind is AmountKind.POSSIBLE
+    is_trial = alert_decision.amount_kind is AmountKind.POSSIBLE
     return short_step(top, audit.job["instances"], is_trial=is_trial) if top else NO_STEP
 
 
@@ -131,18 +137,18 @@ def _finding_texts(finding: FindingDocument | None) -> tuple[str, str, str]:
 
 
 def _change_lines(
-    audit: MessageAudit, top: FindingDocument | None, first_step: str, decision: AlertDecision
+    audit: MessageAudit, top: FindingDocument | None, first_step: str, alert_decision: AlertDecision
 ) -> Iterator[CardLine]:
     parameters = sorted(
         top["fix"] if top else [],
         key=lambda parameter: _PLACEHOLDER.search(str(parameter["new"])) is not None,
     )
-    label = "Try it once" if decision.amount_kind is AmountKind.POSSIBLE else "Do this"
+    label = "Try it once" if alert_decision.amount_kind is AmountKind.POSSIBLE else "Do this"
     is_lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if first_step:
         yield CardLine(first_step, f"{label} first")
-    if top and not decision.spike:
-        saving_text = _saving_text(audit, top, decision)
+    if top and not alert_decision.spike:
+        saving_text = _saving_text(audit, top, alert_decision)
         has_label = parameters and not (first_step or is_lost)
         yield CardLine(saving_text, label) if has_label else CardLine(capitalised(saving_text))
     for index, parameter in enumerate(parameters[:_MAX_PARAMETERS]):
@@ -162,8 +168,8 @@ def _short_assignment(parameter: FixDocument) -> str:
     return assignment_line({**parameter, "parameter": path})
 
 
-def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecision) -> str:
-    bucket, saving, month = Bucket(top["bucket"]), saving_figure(top), decision.saves
+def _saving_text(audit: MessageAudit, top: FindingDocument, alert_decision: AlertDecision) -> str:
+    bucket, saving, month = Bucket(top["bucket"]), saving_figure(top), alert_decision.saves
     is_unknown = saving.usd is None or not saving.upper_end
     if bucket is Bucket.LOST:
         text = _loss_text(audit, saving)
@@ -240,11 +246,11 @@ def _pipeline_step_lines(family: str) -> Iterator[CardLine]:
 
 
 def _command_lines(
-    job_name: str, decision: AlertDecision, history: HistoryLocation
+    job_name: str, alert_decision: AlertDecision, history: HistoryLocation
 ) -> Iterator[CardLine]:
     yield CardLine(history.command("show", job_name), "Details", is_code=True, drop_priority=3)
-    if decision.recommendation and not decision.spike:
-        snooze = history.command("advice", "snooze", decision.recommendation.id)
+    if alert_decision.recommendation and not alert_decision.spike:
+        snooze = history.command("advice", "snooze", alert_decision.recommendation.id)
         yield CardLine(snooze, "Snooze 30 days", is_code=True)
 
 

@@ -217,18 +217,18 @@ def short_path(parameter: str, line_length: int) -> str:
 
 
 def message_attributes(
-    audit: MessageAudit, decision: AlertDecision = FIRST_ALERT
+    audit: MessageAudit, alert_decision: AlertDecision = FIRST_ALERT
 ) -> dict[str, Attribute]:
     """Returns attributes by which SNS subscriptions filter. An unknown value has no attribute."""
     document, job = audit.document, audit.job
     texts = {
-        "month_severity": decision.month_severity,
+        "month_severity": alert_decision.month_severity,
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],
         "region": job["region"],
         "judged": document["judged"],
-        "message_kind": decision.kind,
+        "message_kind": alert_decision.kind,
     }
     max_lost_usd = document["lost_up_to_usd"]
     numbers = {

@@ -207,7 +207,7 @@ def _change_text(family: ChangedFamily) -> str:
 def _recommendation_lines(
     recommendations: Iterable[FamilyRecommendation], digest: Digest
 ) -> Iterator[CardLine]:
-    """A full card drops the last recommendations first."""
+    """Yields a line for each recommendation. A full card drops the last recommendations first."""
     for index, recommendation in enumerate(recommendations):
         change = recommendation.rule
         if recommendation.parameter:

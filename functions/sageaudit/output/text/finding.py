@@ -48,9 +48,9 @@ class FindingParts(Struct, frozen=True):
     `dollars`: None if the finding has no amount or is not counted. `not_counted_because`: the
     finding is exempt, or another finding covers it. `saving_text`: what the fix saves.
 
-    `alternatives`: pairs of a title and the parameters that change together. A first step in words
-    comes first, without parameters. The fix and its alternatives follow, the best first. `facts`:
-    labels and values of the evidence.
+    `alternatives`: pairs of a title and the parameters that change together. If the finding
+    has a `first_step`, this text comes first, without parameters. The fix and its alternatives
+    follow, the best first. `facts`: labels and values of the evidence.
     """
 
     rule: str
@@ -132,8 +132,8 @@ def _alternatives(
 def fix_text(finding: FindingDocument) -> str | None:
     """Returns what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
 
-    Without a fix, returns the first alternative or the first step in words; None if there is
-    neither.
+    Without a fix, returns the first alternative, or else the text of `first_step`. Returns None if
+    there is neither.
     """
     fixes = (fix for fix in (finding["fix"], *finding["alternatives"]) if fix)
     lines = [assignment_line(parameter) for parameter in next(fixes, ())]
@@ -233,8 +233,8 @@ def _not_counted_text(finding: FindingDocument) -> str | None:
 def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
     """Returns what to do in a few words, such as `set InputMode to FastFile`.
 
-    `instances`: the job's instances, such as `2 x ml.g5.xlarge`. A first step in words is cut to
-    its first clause.
+    If the finding has a `first_step`, returns the first clause of that text. `instances`:
+    the job's instances, such as `2 x ml.g5.xlarge`. `is_trial`: words a fix as something to try.
     """
     step = without_paths(finding.get("first_step") or "")
     if not step:

@@ -73,7 +73,7 @@ class Figure(Struct, frozen=True):
     def qualifier(self) -> SpendQualifier:
         """How exactly the amount is known. A range counts as exact."""
         return qualify_amount(
-            known=self.usd is not None,
+            is_known=self.usd is not None,
             lower_bound=self.at_least,
             upper_bound=self.at_most,
             estimated=self.estimated or bool(self.rounding),

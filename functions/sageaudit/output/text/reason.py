@@ -40,20 +40,20 @@ _MAY_LOSE = _Verbs("loses up to {} a month", "may have lost {}")
 _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
 
 
-def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) -> str:
+def message_headline(family: str, audit: MessageAudit, alert_decision: AlertDecision) -> str:
     """Returns a headline such as `train-bert wastes about $540 a month (12 runs)`."""
-    if decision.is_correction:
-        return f"Correction: {family} wasted {_correction_text(audit, decision)}"
-    if spike := decision.spike:
+    if alert_decision.is_correction:
+        return f"Correction: {family} wasted {_correction_text(audit, alert_decision)}"
+    if spike := alert_decision.spike:
         cost = replace(document_amounts(audit.document).spend, usd=spike.cost_usd)
         expected = format_usd(spike.expected_usd)
         return f"One run of {family} cost {cost}, but {expected} was expected"
-    return f"{family} {_amount_text(audit, decision)}"
+    return f"{family} {_amount_text(audit, alert_decision)}"
 
 
-def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
+def _correction_text(audit: MessageAudit, alert_decision: AlertDecision) -> str:
     current = audit.figures
-    reported = decision.previous_alert.figures if decision.previous_alert else current
+    reported = alert_decision.previous_alert.figures if alert_decision.previous_alert else current
     current_text, reported_text = _waste_text(current), _waste_text(reported)
     if current_text == reported_text:
         current_text = f"{current_text} (severity {current.severity})"
@@ -63,14 +63,14 @@ def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
     return f"{current_text}, although {reported_text} was reported"
 
 
-def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    month = cast("Month", decision.month)  # every message that is sent has the details
+def _amount_text(audit: MessageAudit, alert_decision: AlertDecision) -> str:
+    month = cast("Month", alert_decision.month)  # every message that is sent has the details
     figures, runs_text = audit.figures, count_text(month.runs, "run")
     if audit.is_rollup and figures.at_stake_usd:  # a roll-up is not repeated
         amount_text = _rough(figures.at_stake_usd)
         rollup = JobKind(audit.job["kind"]).spec.label_with_article
         return f"{_verbs(month, figures).once.format(amount_text)} in {rollup}"
-    repeat_word, growth_word, previous_amount = _change_words(decision)
+    repeat_word, growth_word, previous_amount = _change_words(alert_decision)
     if not month.projected:
         return f"{repeat_word}wasted an unknown amount in {runs_text}"
     verbs = _verbs(month, figures)
@@ -109,11 +109,14 @@ def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
     return _LOSES if not figures.avoidable_usd and figures.lost_usd else _WASTES
 
 
-def _change_words(decision: AlertDecision) -> tuple[str, str, str]:
+def _change_words(alert_decision: AlertDecision) -> tuple[str, str, str]:
     """Returns "again ", "now " and the last message's amount, each of which may be ""."""
-    repeat_word = "again " if decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
-    is_more = decision.kind is AlertKind.WORSE or decision.follow_up_reason is FollowUpReason.GREW
-    alert = decision.previous_alert
+    repeat_word = "again " if alert_decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
+    is_more = (
+        alert_decision.kind is AlertKind.WORSE
+        or alert_decision.follow_up_reason is FollowUpReason.GREW
+    )
+    alert = alert_decision.previous_alert
     if not is_more or not alert or not alert.amount:
         return repeat_word, "", ""
     amount_text = "" if alert.is_single_occurrence else _rough(alert.amount).removeprefix("about ")
@@ -124,18 +127,20 @@ def _rough(amount: Decimal) -> str:
     return str(Figure(amount, rounding=ROUND_NEAREST))
 
 
-def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[tuple[str, str]]:
+def last_alert_lines(
+    audit: MessageAudit, alert_decision: AlertDecision
+) -> Iterator[tuple[str, str]]:
     """Yields labels and sentences about the last message, if there was one."""
-    alert = decision.previous_alert
+    alert = alert_decision.previous_alert
     if alert is None:
         return
     day_text = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
-    if not decision.is_correction:
-        yield "New", f"{decision.why} (last message on {day_text})"
+    if not alert_decision.is_correction:
+        yield "New", f"{alert_decision.news_text} (last message on {day_text})"
         return
     warning = "" if audit.figures.at_stake_usd else " Do not act on that message."
     yield "", f"The message of {day_text} said {_waste_text(alert.figures)}.{warning}"
-    corrected = decision.corrected_audit
+    corrected = alert_decision.corrected_audit
     if corrected and (changes := change_clauses(corrected, audit)):
         *first_changes, last_change = changes
         others = f"{'; '.join(first_changes)}, and " if first_changes else ""

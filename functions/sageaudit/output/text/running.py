@@ -10,7 +10,6 @@ from decimal import Decimal
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.course import possible_resume_source
 from sageaudit.domain.job.job import Job, Purchase, duration_text, minutes_text, seconds_between
-from sageaudit.domain.money import format_rate
 from sageaudit.domain.running import (
     EQUIVALENT_RULES,
     RunningJob,
@@ -21,7 +20,7 @@ from sageaudit.domain.running import (
 )
 from sageaudit.output.text.card import CardLine, MessageCard, fit_card, text_attributes
 from sageaudit.output.text.links import RunToLink, run_links
-from sageaudit.output.text.money import Figure, about_text
+from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
@@ -34,27 +33,31 @@ _IDLE_CAVEAT = "A run that waits for a query or for another job looks the same."
 
 
 def running_card(
-    kinds: Sequence[RunningKind], running: RunningJob, state: WatchState, severity: Severity
+    kinds: Sequence[RunningKind], running_job: RunningJob, state: WatchState, severity: Severity
 ) -> MessageCard:
     """Returns the card about a running job. Its headline is about the first of `kinds`.
 
     `state`: the state that was stored before this message.
     """
-    (first, *others), job = kinds, running.job
+    (first, *others), job = kinds, running_job.job
     has_resumed = first is RunningKind.RESUMED
     is_idle = first is RunningKind.IDLE
     card = MessageCard(
-        headline=f"{_job_text(running)} {_HEADLINES[first](running, state)}",
-        next_step=_idle_cost_text(running, state) if has_resumed else _rate_text(running),
+        headline=f"{_job_text(running_job)} {_HEADLINES[first](running_job, state)}",
+        next_step=_idle_cost_text(running_job, state) if has_resumed else _rate_text(running_job),
         lines=(
-            *(CardLine(_HEADLINES[kind](running, state), "It also") for kind in others),
-            *_LINES[first](running),
-            *(_limit_lines(running) if RunningKind.LIMIT in others else ()),
-            *_cost_lines(running),
-            *(() if has_resumed else _command_lines(running, is_idle=RunningKind.IDLE in kinds)),
+            *(CardLine(_HEADLINES[kind](running_job, state), "It also") for kind in others),
+            *_LINES[first](running_job),
+            *(_limit_lines(running_job) if RunningKind.LIMIT in others else ()),
+            *_cost_lines(running_job),
+            *(
+                ()
+                if has_resumed
+                else _command_lines(running_job, is_idle=RunningKind.IDLE in kinds)
+            ),
             *([CardLine(_IDLE_CAVEAT, "Caveat", drop_priority=2)] if is_idle else []),
         ),
-        owner=running.owner,
+        owner=running_job.owner,
         account_region=place_words(job.account, job.region),
         links=run_links(_run_to_link(job)),
         rule=next(iter(EQUIVALENT_RULES[first]), ""),
@@ -62,7 +65,7 @@ def running_card(
             {
                 "month_severity": severity,
                 "job_type": job.kind.value,
-                "owner": running.owner,
+                "owner": running_job.owner,
                 "account": job.account,
                 "region": job.region,
                 "message_kind": "running",
@@ -78,13 +81,13 @@ def _run_to_link(job: Job) -> RunToLink:
     return RunToLink(job.kind, job.name, job.arn, job.region, start, None, job.instance_count)
 
 
-def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
+def _command_lines(running_job: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
     """Yields the lines with commands to copy. sageaudit runs none of them."""
-    job, region = running.job, shlex.quote(for_terminal(running.job.region or ""))
+    job, region = running_job.job, shlex.quote(for_terminal(running_job.job.region or ""))
     name, kind, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
     if metrics is not None:
         tail_command = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
-        idle_since = running.idleness.idle_since if running.idleness and is_idle else None
+        idle_since = running_job.idleness.idle_since if running_job.idleness and is_idle else None
         log_start_text = "2h"
         if idle_since:
             log_start_text = f"{(idle_since - _LOG_MARGIN).astimezone(UTC):%Y-%m-%dT%H:%M:00Z}"
@@ -97,42 +100,40 @@ def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
     yield CardLine(stop_command, f"Stop it{account_text}", is_code=True)
 
 
-def _job_text(running: RunningJob) -> str:
-    job = running.job
+def _job_text(running_job: RunningJob) -> str:
+    job = running_job.job
     instances_text = (job.instances or "").removeprefix("1 x ")
     name = cut_middle(for_terminal(job.name), _MAX_NAME_LENGTH)
     return f"{instances_text} {job.kind.value} job {name}".strip()
 
 
-def _rate_text(running: RunningJob) -> str:
-    if running.usd_per_hour is None:
+def _rate_text(running_job: RunningJob) -> str:
+    if running_job.usd_per_hour is None:
         prepaid_text = (
-            " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
+            " of prepaid capacity" if running_job.job.purchase is Purchase.TRAINING_PLAN else ""
         )
-        return f"it occupies {count_text(running.gpus, 'GPU')}{prepaid_text}"
-    bound_text = "up to " if running.is_upper_bound else ""
-    rate_text = about_text(format_rate(running.usd_per_hour), estimated=running.estimated)
-    return f"it costs {bound_text}{rate_text} an hour"
+        return f"it occupies {count_text(running_job.gpus, 'GPU')}{prepaid_text}"
+    return f"it costs {_usd_text(running_job, running_job.usd_per_hour)} an hour"
 
 
-def _idle_cost_text(running: RunningJob, state: WatchState) -> str:
-    seconds, usd_per_hour = _idle_seconds(running, state), running.usd_per_hour
+def _idle_cost_text(running_job: RunningJob, state: WatchState) -> str:
+    seconds, usd_per_hour = _idle_seconds(running_job, state), running_job.usd_per_hour
     if seconds is None or usd_per_hour is None:
         return ""
-    return f"it cost {_usd_text(running, usd_per_hour * seconds / 3600)} meanwhile"
+    return f"it cost {_usd_text(running_job, usd_per_hour * seconds / 3600)} meanwhile"
 
 
-def _idle_seconds(running: RunningJob, state: WatchState) -> Decimal | None:
+def _idle_seconds(running_job: RunningJob, state: WatchState) -> Decimal | None:
     idle_since = state.idle_since
-    resumed_at = running.idleness.resumed_at if running.idleness else None
-    started_at = working_since(running.job)
+    resumed_at = running_job.idleness.resumed_at if running_job.idleness else None
+    started_at = working_since(running_job.job)
     if idle_since is None or resumed_at is None or (started_at and started_at > idle_since):
         return None  # it waited in between, which costs nothing
     return seconds_between(idle_since, resumed_at)
 
 
-def _usd_text(running: RunningJob, amount: Decimal | None) -> str:
-    return str(Figure(amount, estimated=running.estimated, at_most=running.is_upper_bound))
+def _usd_text(running_job: RunningJob, amount: Decimal | None) -> str:
+    return str(Figure(amount, estimated=running_job.estimated, at_most=running_job.is_upper_bound))
 
 
 def _minutes_text(seconds: Decimal) -> str:
@@ -143,30 +144,30 @@ def _time_text(moment: datetime | None) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "an unknown time"
 
 
-def _idle_headline(running: RunningJob, state: WatchState) -> str:
+def _idle_headline(running_job: RunningJob, state: WatchState) -> str:
     again_word = " again" if state.idle_message_count else ""
-    bound_text = "at least " if running.idleness and running.idleness.is_at_least else ""
-    minutes = Decimal(running.idleness.idle_minutes if running.idleness else 0)
-    work_text = "no GPU work" if running.gpus else "nothing"
+    bound_text = "at least " if running_job.idleness and running_job.idleness.is_at_least else ""
+    minutes = Decimal(running_job.idleness.idle_minutes if running_job.idleness else 0)
+    work_text = "no GPU work" if running_job.gpus else "nothing"
     return f"has{again_word} done {work_text} for {bound_text}{_minutes_text(60 * minutes)}"
 
 
-def _at_work_headline(running: RunningJob, state: WatchState) -> str:
-    seconds = _idle_seconds(running, state)
+def _at_work_headline(running_job: RunningJob, state: WatchState) -> str:
+    seconds = _idle_seconds(running_job, state)
     idle_text = "" if seconds is None else f" after {_minutes_text(seconds)} without work"
     return f"is at work again{idle_text}"
 
 
-def _long_headline(running: RunningJob, _: WatchState) -> str:
-    longest_s, ran_s = running.runs.longest_s or Decimal(1), running.ran_s or Decimal(0)
+def _long_headline(running_job: RunningJob, _: WatchState) -> str:
+    longest_s, ran_s = running_job.runs.longest_s or Decimal(1), running_job.ran_s or Decimal(0)
     times_text = f"{ran_s / longest_s:.1f} times"
     return (
         f"has run {times_text} as long as its family's longest finished run on the same instances"
     )
 
 
-def _limit_headline(running: RunningJob, _: WatchState) -> str:
-    limit = running.limit
+def _limit_headline(running_job: RunningJob, _: WatchState) -> str:
+    limit = running_job.limit
     time_left_text = _minutes_text(limit.left_s) if limit else "an unknown time"
     if limit and limit.is_unlikely_to_finish:
         return f"will probably be stopped by its limit in {time_left_text}"
@@ -185,48 +186,48 @@ _HEADLINES = {
 }
 
 
-def _idle_lines(running: RunningJob) -> Iterator[CardLine]:
-    idle_since = running.idleness.idle_since if running.idleness else None
-    use_text = "no GPU worked, at most one core busy" if running.gpus else "all CPUs idle"
-    hosts_text = "on every host " if (running.job.instance_count or 1) > 1 else ""
+def _idle_lines(running_job: RunningJob) -> Iterator[CardLine]:
+    idle_since = running_job.idleness.idle_since if running_job.idleness else None
+    use_text = "no GPU worked, at most one core busy" if running_job.gpus else "all CPUs idle"
+    hosts_text = "on every host " if (running_job.job.instance_count or 1) > 1 else ""
     yield CardLine(
         f"{hosts_text}{use_text} since {_time_text(idle_since)}", "Seen", drop_priority=1
     )
 
 
-def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
+def _at_work_lines(running_job: RunningJob) -> Iterator[CardLine]:
     yield CardLine(
         "work began again at"
-        f" {_time_text(running.idleness.resumed_at if running.idleness else None)}",
+        f" {_time_text(running_job.idleness.resumed_at if running_job.idleness else None)}",
         "Seen",
     )
 
 
-def _long_lines(running: RunningJob) -> Iterator[CardLine]:
-    runs, longest_s = running.runs, running.runs.longest_s or Decimal(0)
+def _long_lines(running_job: RunningJob) -> Iterator[CardLine]:
+    runs, longest_s = running_job.runs, running_job.runs.longest_s or Decimal(0)
     longest_run_text = (
         f"the longest of {len(runs.all_s)} finished runs"
         if runs.all_s[1:]
         else "the only finished run"
     )
-    ran_text = _minutes_text(running.ran_s or Decimal(0))
+    ran_text = _minutes_text(running_job.ran_s or Decimal(0))
     text = f"{longest_run_text} took {_minutes_text(longest_s)}; this one has run for {ran_text}"
     yield CardLine(text, "Seen")
 
 
-def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
-    limit = running.limit
+def _limit_lines(running_job: RunningJob) -> Iterator[CardLine]:
+    limit = running_job.limit
     if limit and limit.is_unlikely_to_finish:
         completed_text = count_text(limit.completed_runs, "completed run")
         runs_text = f"{limit.slower_runs} of the last {completed_text} of its family"
         yield CardLine(f"{runs_text} would not finish in the time that is left", "Seen")
-    source = possible_resume_source(running.job)
+    source = possible_resume_source(running_job.job)
     loss_text = "it has no checkpoints, so all may be lost"
     if source:
         loss_text = f"{source} may hold part of its work"
     limit_text = duration_text(Decimal(limit.seconds)) if limit else "unknown"
     yield CardLine(f"{limit_text}, and cannot be raised while it runs; {loss_text}", "The limit")
-    is_idle = running.idleness is not None and running.idleness.idle_since is not None
+    is_idle = running_job.idleness is not None and running_job.idleness.idle_since is not None
     step = "start the next run with a higher limit"
     if is_idle:
         step = "read in its log what it waits for: a higher limit only lets it wait longer"
@@ -241,16 +242,16 @@ _LINES = {
 }
 
 
-def _cost_lines(running: RunningJob) -> Iterator[CardLine]:
-    ran_s, limit = running.ran_s, running.limit
-    has_price = running.usd_per_hour is not None
-    spent_text = f"{_usd_text(running, running.spent_usd)} " if has_price else ""
+def _cost_lines(running_job: RunningJob) -> Iterator[CardLine]:
+    ran_s, limit = running_job.ran_s, running_job.limit
+    has_price = running_job.usd_per_hour is not None
+    spent_text = f"{_usd_text(running_job, running_job.spent_usd)} " if has_price else ""
     time_text = f"in {_minutes_text(ran_s)}" if ran_s is not None else "in an unknown time"
     yield CardLine(f"{spent_text}{time_text}", "So far")
     if limit is None:
         yield CardLine("no known time limit", "Remaining")
         return
-    remaining = Figure(running.remaining_cost_usd, estimated=running.estimated)
+    remaining = Figure(running_job.remaining_cost_usd, estimated=running_job.estimated)
     cost_text = f"up to {remaining} more, " if has_price else ""
     text = f"{cost_text}{_minutes_text(limit.left_s)} {_limit_text(limit)}"
     yield CardLine(text, "Remaining")

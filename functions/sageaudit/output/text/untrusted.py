@@ -29,7 +29,8 @@ _WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
 _BARE_HOST = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
-"""A mail program may take `evil.example` or `bob@evil.example` for a host."""
+"""The last dot of a bare host, as in `evil.example` or `bob@evil.example`. A mail program may make
+a link of it."""
 _TOP_LEVEL = """
 com net org io ai app dev co info biz edu gov ru cn uk de fr eu us
 """

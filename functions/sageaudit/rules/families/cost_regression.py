@@ -127,20 +127,20 @@ def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal
 
 
 def _changes(
-    case: api.FamilyCase, own_summary: api.AuditSummary, completed: Sequence[api.AuditSummary]
+    case: api.FamilyCase, own_summary: api.AuditSummary, completed_runs: Sequence[api.AuditSummary]
 ) -> Iterator[tuple[str, str]]:
     job = case.job
     for key, label in (("instance_type", "type"), ("instance_count", "count")):
-        usual_value, current_value = _most_common(completed, key), getattr(own_summary, key)
+        usual_value, current_value = _most_common(completed_runs, key), getattr(own_summary, key)
         if None not in (usual_value, current_value) and usual_value != current_value:
             yield f"changed_{label}", f"the {label} ({usual_value} to {current_value})"
-    purchase = _most_common(completed, "purchase")
+    purchase = _most_common(completed_runs, "purchase")
     if purchase is not own_summary.purchase:
         yield "changed_purchase", f"the purchase ({purchase} to {own_summary.purchase})"
-    fingerprints = {run.fingerprint for run in completed} - {None}
+    fingerprints = {run.fingerprint for run in completed_runs} - {None}
     if own_summary.fingerprint and fingerprints and own_summary.fingerprint not in fingerprints:
         yield "changed_settings", "the image, data or hyperparameters"
-    first_points_s = [run.first_point_s for run in completed if run.first_point_s is not None]
+    first_points_s = [run.first_point_s for run in completed_runs if run.first_point_s is not None]
     own_first_s = first_point_s(job, case.whole_run)
     if first_points_s and own_first_s is not None:
         delay_s = own_first_s - median(first_points_s)
@@ -149,7 +149,7 @@ def _changes(
                 "changed_data",
                 f"its data ({api.duration_text(delay_s)} more until its first point)",
             )
-    usual_gb = [run.disk_gb for run in completed if run.disk_gb]
+    usual_gb = [run.disk_gb for run in completed_runs if run.disk_gb]
     own_gb = disk_gb(job, case.whole_run)
     if (
         usual_gb
@@ -162,7 +162,7 @@ def _changes(
         phase.name for phase in job.phases if phase.billed
     } & own_summary.phase_s.keys()
     growth_s = {
-        name: own_summary.phase_s[name] - _usual_s(completed, name)
+        name: own_summary.phase_s[name] - _usual_s(completed_runs, name)
         for name in sorted(billed_phases)
     }
     longest = max(growth_s, key=lambda name: growth_s[name], default=None)

@@ -83,7 +83,7 @@ def check(case: api.JobCase) -> api.Outcome:
             str(case.threshold(LATE_MIN_GAIN if gains_late else api.NO_GAIN))
         ),
     )
-    if isinstance(objective, api.Missing):
+    if isinstance(objective, api.MissingMetrics):
         return api.unknown_from_missing(objective)
     windows = list(work_windows(job))
     if not windows:

@@ -141,9 +141,9 @@ def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
     ]
 
 
-def phase_usd(billed: Bill, *names: str) -> Decimal | None:
+def phase_usd(job_bill: Bill, *names: str) -> Decimal | None:
     """Returns the dollars of all phases with these names, or None if they are not known."""
-    parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
+    parts = [cost.usd for cost in job_bill.phases if cost.phase.name in names]
     return api.sum_if_complete(parts) if parts else None
 
 

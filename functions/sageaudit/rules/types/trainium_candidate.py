@@ -60,7 +60,7 @@ def _other_image_reason(case: api.JobCase) -> str | None:
         api.not_completed_reason,
         _other_image_reason,
     ),
-    on=False,
+    is_on_by_default=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges by the job's image, duration and type, and the prices of both types."""

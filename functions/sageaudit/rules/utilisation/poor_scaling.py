@@ -113,7 +113,7 @@ def _finding_from_family(case: api.FamilyCase) -> api.Detection | None:
 def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
     current_count, minutes = case.job.groups[0].count, case.active_usage.minutes
     use = _use_of_hosts(case.active_usage, current_count)
-    if isinstance(use, api.Missing):
+    if isinstance(use, api.MissingMetrics):
         return api.unknown_from_missing(use)
     is_gpu = use.metric is api.Metric.GPU
     is_busy = use.busiest >= case.threshold(GPU_BELOW if is_gpu else CPU_BELOW)
@@ -183,9 +183,9 @@ class HostUse(Struct, frozen=True):
         return max(math.ceil(by_work), _hosts_by_memory(usage, self.hosts), 1)
 
 
-def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
+def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.MissingMetrics:
     metric = work_metric(usage)
-    if isinstance(metric, api.Missing):
+    if isinstance(metric, api.MissingMetrics):
         return metric
     if missing := usage.missing_hosts(metric):
         return missing

@@ -70,10 +70,10 @@ _MIN_SECONDS = 900
 def check(case: api.JobCase) -> api.Outcome:
     """Compares hosts in the minutes in which all of them have a point."""
     metric = work_metric(case.whole_run)
-    if isinstance(metric, api.Missing):
+    if isinstance(metric, api.MissingMetrics):
         return api.unknown_from_missing(metric)
     load = _host_load(case.whole_run, metric)
-    if isinstance(load, api.Missing):
+    if isinstance(load, api.MissingMetrics):
         return api.unknown_from_missing(load)
     if load is None:
         return api.Clear()
@@ -225,10 +225,10 @@ class HostLoad(Struct, frozen=True):
         return {host for host, line in self.use_by_host.items() if line.mean <= limit}
 
 
-def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
+def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.MissingMetrics | None:
     """Returns the use of each host while all working hosts were between their first and last work.
 
-    None if no host worked. Missing if a host has no points, or if this time is too short.
+    None if no host worked. MissingMetrics if a host has no points, or if this time is too short.
     """
     if missing := usage.missing_hosts(metric):
         return missing
@@ -247,7 +247,7 @@ def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Mi
     seconds = len(shared) * (usage.period_s or 0)
     if seconds < _MIN_SECONDS:
         minutes_text = f"all hosts worked together for {seconds / 60:.0f} minutes"
-        return api.Missing(
+        return api.MissingMetrics(
             "hosts_apart", f"{minutes_text}, and {_MIN_SECONDS // 60} are needed to compare them"
         )
     use_by_host = select_points(lines, shared)

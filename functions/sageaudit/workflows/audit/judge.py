@@ -30,7 +30,7 @@ from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.prices.known_prices import pricing_day
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.judged_use import PooledRuns
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics
 from sageaudit.rules.card import AccountCase, FamilyCase, RollUpCase, Rule, Ruleset
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
@@ -82,7 +82,7 @@ def audit_job(
     )
     savings = _mark_reported_earlier(savings, ruleset, earlier_runs or ())
     idle_capacity_result = idle_capacity(job, usage, job_bill, market, savings)
-    if isinstance(idle_capacity_result, Missing) and job.finished:
+    if isinstance(idle_capacity_result, MissingMetrics) and job.finished:
         warnings = [*warnings, f"idle capacity: {idle_capacity_result.reason}"]
     waste = _waste_outcomes(outcomes, ruleset, policy, usage)
     judged = judgement(job, job_bill, usage, waste, savings, pool)
@@ -102,7 +102,9 @@ def audit_job(
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
-        idle_capacity=None if isinstance(idle_capacity_result, Missing) else idle_capacity_result,
+        idle_capacity=None
+        if isinstance(idle_capacity_result, MissingMetrics)
+        else idle_capacity_result,
         pool=pool if pool and pool.has_enough_minutes else None,
         pool_avoidable_usd=_pooled_usd(pool, earlier_runs),
         tags=policy.cost_tags(job.tags),

@@ -77,9 +77,11 @@ class Tags(Struct, frozen=True):
 
 
 def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
-    """Returns the run that ended from Describe, or why it cannot be audited.
+    """Returns the run that ended, as Describe answers, or why it cannot be audited.
 
-    Raises RejectedEvent if the answer is about another job; AccessDenied, Throttled or Unavailable.
+    Returns DescribeFailure if the run is not found, if another run has its name, or if the answer
+    cannot be read. Raises RejectedEvent if the answer is about another job. Raises AccessDenied,
+    Throttled or Unavailable.
     """
     is_from_aws = not end_event.is_replayed
     try:
@@ -246,17 +248,19 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     return replace(run_usage, metrics_error=error)
 
 
-def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
+def _read_error(usage: Measurements, stored_usage: RunUsage | None) -> str | None:
     """Returns why CloudWatch's metrics are incomplete; None if they are complete.
 
-    They are incomplete if access was denied, or if they have fewer points than `stored`.
+    They are incomplete if access was denied, or if they have fewer points than `stored_usage`.
     """
     denial_reasons = [
         gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE
     ]
     if denial_reasons:
         return denial_reasons[0]
-    has_fewer_points = stored is not None and _count_points(usage) < _count_points(stored.usage)
+    has_fewer_points = stored_usage is not None and _count_points(usage) < _count_points(
+        stored_usage.usage
+    )
     return "CloudWatch answered with fewer points than before" if has_fewer_points else None
 
 

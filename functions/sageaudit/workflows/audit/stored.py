@@ -32,15 +32,17 @@ MAX_DETAIL_BYTES = 200 * 1024
 _POOL_RUNS = 9
 """How many earlier runs are read to judge a short run (our choice). Each has about 3 KB."""
 _POOL_WITHIN = timedelta(days=30)
-"""Only earlier runs within this time are pooled, as older ones may have run other code (our
-choice).
-"""
+"""The measurements of a short run are judged together with those of earlier runs. Runs that are
+older than this are not used, as they may have run other code (our choice)."""
 _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
-"""Failed runs are not pooled, since they say little about a working run."""
+"""The statuses of the earlier runs that are used. A failed run says little about a working run."""
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """Returns an audit's document, by default of the newest version; None if it cannot be read."""
+    """Returns an audit's document, by default of the newest version.
+
+    Returns None if it does not exist, is damaged, or has the schema of another release.
+    """
     try:
         document = history.audit(key, version)
     except UnreadableItem:
@@ -136,7 +138,7 @@ def runs_before(
 ) -> tuple[AuditSummary, ...]:
     """Returns a family's last runs that ended before `moment`, newest first."""
     runs = iterate_family_runs(
-        history, account, region, family, before=moment, page_size=MAX_EARLIER_RUNS
+        history, account, region, family, ended_before=moment, page_size=MAX_EARLIER_RUNS
     )
     return tuple(islice(runs, MAX_EARLIER_RUNS))
 
@@ -147,12 +149,12 @@ def iterate_family_runs(
     region: str,
     family: str,
     *,
-    before: datetime | None = None,
+    ended_before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
     """Yields a family's runs, newest first. One query reads `page_size` runs."""
     query = RunQuery.for_family(account, region, family)
-    return history.runs(query, before=before, page_size=page_size)
+    return history.runs(query, ended_before=ended_before, page_size=page_size)
 
 
 def comparable_runs(summaries: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:

@@ -59,8 +59,10 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """A key that sorts counted findings first, then rejected ones, then by saving, severity and
-        line.
+        """A key that sorts findings with counted dollars first.
+
+        Of the same kind, those for which AWS rejects the request come first. Then the saving, the
+        severity and the line decide.
         """
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))

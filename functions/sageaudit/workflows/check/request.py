@@ -39,7 +39,7 @@ from sageaudit.domain.request.forecast import (
 from sageaudit.domain.request.request import Request, UnknownValue, make_job_planner
 from sageaudit.domain.request.validity import ApiModel, Problem
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Missing
+from sageaudit.domain.usage.measurements import MissingMetrics
 from sageaudit.rules.card import FamilyCase, RequestCase, RollUpCase, Ruleset
 from sageaudit.rules.judge import judge_request
 from sageaudit.structs import replace
@@ -49,7 +49,7 @@ _EXPOSURE_MEDIUM_USD = Decimal(100)
 _EXPOSURE_HIGH_USD = Decimal(1000)
 """A missing run limit has high severity if a hung job could cost at least this much."""
 REJECTED_PREFIX = "AWS refuses"
-_HAS_NOT_RUN = Missing("not_run", "the job has not run")
+_HAS_NOT_RUN = MissingMetrics("not_run", "the job has not run")
 
 
 class PlannedJob(Struct, frozen=True):
@@ -183,7 +183,7 @@ def check_request(
     )
 
 
-def request_guides(
+def guides_for_request(
     planned_job: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
     """Returns the guides for a request, chosen by its settings and its family's runs."""
@@ -296,7 +296,10 @@ def _with_earlier_run(finding: Finding, unfollowed: UnfollowedFinding | None) ->
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
-    """Returns True if AWS would reject the request because of this finding, as its summary says."""
+    """Returns True if the finding is about a value for which AWS would reject the request.
+
+    The summary of such a finding contains REJECTED_PREFIX.
+    """
     return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.detection.summary
 
 

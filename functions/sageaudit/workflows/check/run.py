@@ -30,8 +30,8 @@ from sageaudit.workflows.check.request import (
     PlannedJob,
     check_request,
     find_problems,
+    guides_for_request,
     plan_job,
-    request_guides,
 )
 
 _MAX_AUDITS = 3
@@ -130,7 +130,9 @@ class RequestChecker(Struct, frozen=True):
             history=history,
             trial_costs=trial_costs,
         )
-        guides = request_guides(planned_job, history, market.types) if self.with_guides else None
+        guides = (
+            guides_for_request(planned_job, history, market.types) if self.with_guides else None
+        )
         return replace(checked_request, notes=(*checked_request.notes, *notes), guides=guides)
 
     def _history(self, planned_job: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:

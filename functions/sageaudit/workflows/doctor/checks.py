@@ -89,7 +89,7 @@ def passed(name: str, detail: str) -> Check:
     return Check(name, CheckState.OK, detail)
 
 
-def failed(
+def failed_check(
     name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
     """Returns a check that failed. `code` is used only if `error` is a text."""
@@ -130,15 +130,15 @@ def check_file(path: Path | None, warn: Callable[[str], None]) -> Iterator[Check
         if path is None:
             yield Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
         else:
-            yield failed(name, error, "make it with `sageaudit scan --history FILE`")
+            yield failed_check(name, error, "make it with `sageaudit scan --history FILE`")
     except SageauditError as error:
-        yield failed(name, error)
+        yield failed_check(name, error)
 
 
 def _check_writable(name: str, path: Path) -> Check:
     if not (os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)):
         remedy = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
-        return failed(name, "it can be read, but not written", remedy, Exit.DENIED)
+        return failed_check(name, "it can be read, but not written", remedy, Exit.DENIED)
     return passed(name, "readable and writable, of this version")
 
 
@@ -168,16 +168,18 @@ def _check_stored_items(
         return passed(name, f"all {item_count + len(sums):,} can be read")
     named = "; ".join(str(item) for item in unreadable[:_MAX_NAMED_ITEMS])
     more_count = len(unreadable) - _MAX_NAMED_ITEMS
-    return failed(name, named + (f"; and {more_count} more" if more_count > 0 else ""))
+    return failed_check(name, named + (f"; and {more_count} more" if more_count > 0 else ""))
 
 
 def region(name: str | None) -> Check:
     """Checks the region that the other checks use."""
     if name is None:
-        return failed("region", "none", "give --region, or set one for your profile", Exit.USAGE)
+        return failed_check(
+            "region", "none", "give --region, or set one for your profile", Exit.USAGE
+        )
     if name not in known_regions():
         remedy = "a region looks like eu-west-1"
-        return failed("region", f"{name} is not a region of SageMaker", remedy, Exit.USAGE)
+        return failed_check("region", f"{name} is not a region of SageMaker", remedy, Exit.USAGE)
     return passed("region", name)
 
 
@@ -188,7 +190,7 @@ def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity |
     except AwsError as error:
         remedy = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
         is_network_error = isinstance(error, Unavailable)
-        return failed("credentials", error, remedy if is_network_error else None), None
+        return failed_check("credentials", error, remedy if is_network_error else None), None
     return passed(
         "credentials", f"{own_identity.arn}, account {own_identity.account}"
     ), own_identity
@@ -209,7 +211,7 @@ def check_actions(
         elif error := check_permission(
             name, partial(client, session), region_name, own_identity.account
         ):
-            yield failed(name, error, _next_step(error))
+            yield failed_check(name, error, _next_step(error))
         else:
             yield passed(name, "permitted")
 
@@ -218,20 +220,20 @@ def _next_step(error: AwsError) -> str:
     return _ALLOW_NEXT_STEP if exit_for(error) is Exit.DENIED else "try again later"
 
 
-def check_roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
+def check_roles(account_list: AccountList, session: Any, region_name: str) -> Iterator[Check]:
     """Yields a check of each other account: its role can be assumed and allows a scan."""
-    clients = listed.make_clients(session, region_name)
-    if listed.role is None:
+    clients = account_list.make_clients(session, region_name)
+    if account_list.role is None:
         return
-    for account in listed.account_names:
-        name = f"{listed.role.name} in {account}"
-        if account == listed.own_identity.account:
+    for account in account_list.account_names:
+        name = f"{account_list.role.name} in {account}"
+        if account == account_list.own_identity.account:
             yield passed(f"account {account}", "your own: it needs no role")
             continue
         try:
             clients.client_factory("sagemaker")(account, region_name)
         except AwsError as error:
-            yield failed(name, error, "correct the role's trust policy")
+            yield failed_check(name, error, "correct the role's trust policy")
             continue
 
         def client_for(service: str, region: str, account: str = account) -> Any:
@@ -246,7 +248,7 @@ def check_roles(listed: AccountList, session: Any, region_name: str) -> Iterator
         if missing:
             code = exit_for(next(iter(missing.values())))
             remedy = "docs/permissions.md has the policy of the role"
-            yield failed(name, f"not permitted: {', '.join(missing)}", remedy, code)
+            yield failed_check(name, f"not permitted: {', '.join(missing)}", remedy, code)
         else:
             yield passed(name, "it can be assumed, and allows what a scan needs")
 
@@ -264,10 +266,10 @@ def table(name: str, session: Any, region: str) -> Iterator[Check]:
         try:
             call()
         except TableNotFound as error:
-            yield failed(check_name, error, "the stack's output TableName has its name")
+            yield failed_check(check_name, error, "the stack's output TableName has its name")
             return
         except AwsError as error:
-            yield failed(f"{check_name}, {action}", error, _next_step(error))
+            yield failed_check(f"{check_name}, {action}", error, _next_step(error))
         else:
             yield passed(f"{check_name}, {action}", "permitted")
     with suppress(AwsError):  # reported above
@@ -291,13 +293,13 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
     try:
         outputs = read_stack_outputs(client(session, "cloudformation", region), name)
     except AwsError as error:
-        yield failed(f"stack {name}", error)
+        yield failed_check(f"stack {name}", error)
         return
     needed_outputs = (*_DEAD_LETTER_QUEUES.values(), "AlarmsTopicArn", "TableName")
     missing = [output for output in needed_outputs if output not in outputs]
     if missing:
         problem, remedy = f"it has no output {missing[0]}", "deploy this version, or name its stack"
-        yield failed(f"stack {name}", problem, remedy, Exit.USAGE)
+        yield failed_check(f"stack {name}", problem, remedy, Exit.USAGE)
         return
     yield passed(f"stack {name}", f"in {region}")
     checks: dict[str, Callable[[], Check]] = {
@@ -318,7 +320,7 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
         try:
             yield check()
         except AwsError as error:
-            yield failed(line, error)
+            yield failed_check(line, error)
 
 
 def _check_dead_letters(session: Any, region: str, kind: str, url: str) -> Check:
@@ -330,14 +332,14 @@ def _check_dead_letters(session: Any, region: str, kind: str, url: str) -> Check
     remedy = "docs/runbook.md#dead-letters says how to read and delete them"
     if kind in DEAD_LETTER_OUTPUTS:
         remedy = f"`sageaudit redrive {kind} --dry-run` shows why"
-    return failed(name, f"about {count_text(letter_count, 'letter')}", remedy)
+    return failed_check(name, f"about {count_text(letter_count, 'letter')}", remedy)
 
 
 def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
     subscribers, has_subscriber = _subscribers(session, region, topic)
     if not has_subscriber:
         remedy = "`make deploy` asks where alarms go; each new address must confirm"
-        return failed("alarms", f"they have no subscriber{subscribers}", remedy)
+        return failed_check("alarms", f"they have no subscriber{subscribers}", remedy)
     return passed("alarms", f"they go to {subscribers}")
 
 
@@ -377,16 +379,16 @@ def _check_channel(session: Any, region: str, name: str, service_and_address: st
                 f"the stack's own topic has no subscriber{subscribers}",
                 remedy,
             )
-        return failed(check_name, f"the topic has no subscriber{subscribers}", remedy)
+        return failed_check(check_name, f"the topic has no subscriber{subscribers}", remedy)
     store_step = f'`make deploy ARGS="--secret-file {name}=FILE"` stores it'
     try:
         secret = SecretReader(
             client(session, "secretsmanager", region), address, time.monotonic
         ).value()
     except BadSettings as error:
-        return failed(check_name, error, store_step)
+        return failed_check(check_name, error, store_step)
     if reason := service.secret_format.invalid_reason(secret):
-        return failed(
+        return failed_check(
             check_name,
             f"the secret {address} holds no {service.secret_format.kind}: {reason}",
             store_step,
@@ -404,7 +406,7 @@ def _check_concurrency(session: Any, region: str, audits_at_once: int) -> Check:
     )
     if limit < 2 * audits_at_once:
         remedy = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
-        return failed("executions", concurrency_text, remedy)
+        return failed_check("executions", concurrency_text, remedy)
     return passed("executions", concurrency_text)
 
 
@@ -424,5 +426,5 @@ def _check_last_sweep(session: Any, region: str, table: str, now: datetime) -> C
     if now - oldest > MAX_UNTRIED_TIME:
         remedy = 'see "Sweep silent" in docs/runbook.md'
         problem = f"no sweep has read the lists of jobs that ended after {oldest_text}"
-        return failed("sweep", problem, remedy)
+        return failed_check("sweep", problem, remedy)
     return passed("sweep", f"it has read all jobs that ended up to {oldest_text}, in {list_count}")

@@ -53,11 +53,11 @@ _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 class CommandActions(Struct, frozen=True):
     """The IAM actions that a command calls.
 
-    Every call needs `required`. `with_option` has the additional actions by option, and `writes`
-    what the command then writes to a table.
+    Every call needs `required_actions`. `with_option` has the additional actions by option, and
+    `writes` what the command then writes to a table.
     """
 
-    required: tuple[str, ...] = ()
+    required_actions: tuple[str, ...] = ()
     with_option: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     writes: Mapping[str, TableWrites] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class CommandActions(Struct, frozen=True):
     def actions(self, options: Iterable[str]) -> set[str]:
         """Returns all actions that the command calls with these options."""
         return {
-            *self.required,
+            *self.required_actions,
             *(action for option in options for action in self.option_actions(option)),
         }
 
@@ -199,7 +199,7 @@ class PolicyScope(Struct, frozen=True):
 
 
 def make_policy(
-    allowed: Iterable[str], scope: PolicyScope, writes: Iterable[TableWrites] = ()
+    allowed_actions: Iterable[str], scope: PolicyScope, writes: Iterable[TableWrites] = ()
 ) -> dict[str, Any]:
     """Returns the smallest identity policy that allows these actions, as an IAM document.
 
@@ -208,7 +208,7 @@ def make_policy(
     grants = [*write_grants(writes)]
     written = {action for actions, _ in grants for action in actions}
     actions_by_resources: dict[tuple[str, ...], list[str]] = {}
-    for action in sorted({*allowed} - written):
+    for action in sorted({*allowed_actions} - written):
         actions_by_resources.setdefault(scope.resources(action), []).append(action)
     statements = [
         _statement(actions, *resources) for resources, actions in actions_by_resources.items()

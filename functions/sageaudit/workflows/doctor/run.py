@@ -28,7 +28,7 @@ from sageaudit.errors import AwsError, SageauditError, Unavailable
 from sageaudit.exits import Exit
 from sageaudit.output.text.words import count_text
 from sageaudit.workflows.doctor import checks
-from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, passed
+from sageaudit.workflows.doctor.checks import Check, CheckState, failed_check, not_checked, passed
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
 """Settings of the Lambda client. The sweep function answers within 40 seconds, plus the timeout of
@@ -72,7 +72,7 @@ def _check_aws(scope: DoctorScope) -> Iterator[Check]:
     try:
         session = open_session(scope.profile, scope.region)
     except SageauditError as error:
-        yield failed("AWS settings", error)
+        yield failed_check("AWS settings", error)
         return
     region_check = checks.region(session.region_name)
     yield region_check
@@ -101,7 +101,7 @@ def _check_accounts(
     try:
         account_list = list_accounts(session, region)
     except SageauditError as error:
-        yield failed("accounts", error)
+        yield failed_check("accounts", error)
         return
     yield passed("accounts", f"{len(account_list.accounts)} to check")
     yield from checks.check_roles(account_list, session, region)
@@ -126,10 +126,10 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
         function, table = outputs["SweepFunctionName"], outputs["TableName"]
     except KeyError as error:
         problem = f"the stack {name} has no output {error.args[0]}"
-        yield failed("members", problem, "deploy this version, or name its stack", Exit.USAGE)
+        yield failed_check("members", problem, "deploy this version, or name its stack", Exit.USAGE)
         return
     except AwsError as error:
-        yield failed("members", error)
+        yield failed_check("members", error)
         return
     dynamodb = client(session, "dynamodb", region)
     history, sweep_store = DynamoHistory(dynamodb, table), DynamoSweepStore(dynamodb, table)
@@ -140,7 +140,7 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
             yield _check_member_row(row)
             yield _check_events_arrive(history, sweep_store, row["account"], row["region"], now)
     except AwsError as error:
-        yield failed("members", error)
+        yield failed_check("members", error)
         return
     if not count:
         yield passed("members", "the policy names no other account")
@@ -168,7 +168,7 @@ def _check_member_row(row: dict[str, Any]) -> Check:
         return passed(name, "its role can be assumed, and allows what an audit needs")
     remedy = "deploy infra/member.yaml there: docs/organization.md"
     reason = next(iter(missing.values()))
-    return failed(name, f"not permitted: {', '.join(missing)}: {reason}", remedy, Exit.DENIED)
+    return failed_check(name, f"not permitted: {', '.join(missing)}: {reason}", remedy, Exit.DENIED)
 
 
 def _check_events_arrive(
@@ -182,7 +182,7 @@ def _check_events_arrive(
     if any(sweep_store.event_record(run.key) is None for run in runs):
         return passed(name, "they arrive")
     problem = f"no event is known to have arrived: the sweep found {count_text(len(runs), 'job')}"
-    return failed(name, problem, "deploy infra/member.yaml there: docs/organization.md")
+    return failed_check(name, problem, "deploy infra/member.yaml there: docs/organization.md")
 
 
 def _runs(

@@ -72,8 +72,8 @@ def example_jobs(last_day: date) -> list[RecordedJob]:
     return sorted(jobs, key=audit_order)
 
 
-def _return_recording(recorded: Recording) -> Recording:
-    return recorded
+def _return_recording(recording: Recording) -> Recording:
+    return recording
 
 
 def record_example(history: History, last_day: date) -> Iterator[RecordedJob]:

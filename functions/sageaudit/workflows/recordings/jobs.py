@@ -34,7 +34,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (
     METRIC_ARRIVAL_TIMEOUT,
     Measurements,
-    Missing,
+    MissingMetrics,
     RawSeries,
 )
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound, MalformedData
@@ -43,7 +43,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 
-NOT_RECORDED = Missing(
+NOT_RECORDED = MissingMetrics(
     "metric_missing",
     "the recording lacks these metrics of this job",
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
@@ -70,10 +70,10 @@ class RecordedJob(Struct, frozen=True):
     """
 
     @classmethod
-    def from_recording(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
+    def from_recording(cls, recording: Recording, load: Callable[[], Recording]) -> Self:
         """Returns the job of a recording. Raises MalformedData."""
-        job = parse(recorded.describe, {}, account=recorded.account, region=recorded.region)
-        return cls(load, _list_row(job), _recording_time(job, recorded))
+        job = parse(recording.describe, {}, account=recording.account, region=recording.region)
+        return cls(load, _list_row(job), _recording_time(job, recording))
 
     @property
     def key(self) -> JobKey:
@@ -221,7 +221,7 @@ def _recording_paths(folder: Path) -> Iterator[Path]:
 
 
 def make_recorded_jobs(
-    parsed: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
+    recording: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
 ) -> list[RecordedJob]:
     """Returns a file's jobs, a roll-up last. `load` returns a job's loader by its index.
 
@@ -229,20 +229,20 @@ def make_recorded_jobs(
     """
     jobs = [
         RecordedJob.from_recording(recorded, load(index))
-        for index, recorded in enumerate(all_recordings(parsed))
+        for index, recorded in enumerate(all_recordings(recording))
     ]
-    if isinstance(parsed, RecordedSet) and parsed.rollup is not None:
+    if isinstance(recording, RecordedSet) and recording.rollup is not None:
         *children, rollup = jobs
         refs = (child.list_row.ref for child in children)
-        return [*children, replace(rollup, launched_jobs=(*refs, *parsed.deleted))]
+        return [*children, replace(rollup, launched_jobs=(*refs, *recording.deleted_jobs))]
     return jobs
 
 
-def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
+def all_recordings(recording: Recording | RecordedSet) -> tuple[Recording, ...]:
     """Returns all recordings of a file, a roll-up last."""
-    if isinstance(recorded, Recording):
-        return (recorded,)
-    return (*recorded.children, *filter(None, (recorded.rollup,)))
+    if isinstance(recording, Recording):
+        return (recording,)
+    return (*recording.children, *filter(None, (recording.rollup,)))
 
 
 def read_recording(path: Path) -> Recording | RecordedSet:
@@ -283,35 +283,37 @@ class MeasuredJob(Struct, frozen=True):
     now: datetime
 
 
-def measure_recording(recorded: Recording) -> MeasuredJob:
+def measure_recording(recording: Recording) -> MeasuredJob:
     """Returns a recording's job with its measurements and recorded prices. Raises MalformedData.
 
     Without time and prices, the job is measured as of its end, at packaged prices.
     """
-    job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
-    now = _recording_time(job, recorded)
+    job = parse(
+        recording.describe, recording.tags, account=recording.account, region=recording.region
+    )
+    now = _recording_time(job, recording)
     job = as_of(job, now)
-    market = recorded_market(recorded, job, now)
-    return MeasuredJob(job, recorded_measurements(recorded, job, market.types), market, now)
+    market = recorded_market(recording, job, now)
+    return MeasuredJob(job, recorded_measurements(recording, job, market.types), market, now)
 
 
-def recorded_market(recorded: Recording, job: Job, now: datetime) -> Market:
+def recorded_market(recording: Recording, job: Job, now: datetime) -> Market:
     """Returns a market with the recorded price list, then the packaged prices."""
-    read_context = recorded.read_context
+    read_context = recording.read_context
     return sources.offline_markets().market(job, now, read_context.prices if read_context else None)
 
 
 def recorded_measurements(
-    recorded: Recording, job: Job, types: Mapping[str, InstanceType]
+    recording: Recording, job: Job, types: Mapping[str, InstanceType]
 ) -> Measurements:
     """Returns the measurements of the recorded series."""
-    read_context = recorded.read_context
+    read_context = recording.read_context
     missing_reason, notes = (
         (read_context.no_points_reason, read_context.metric_notes)
         if read_context
         else (NOT_RECORDED, ())
     )
-    return measure(job, recorded.series, types, missing_reason=missing_reason, notes=notes)
+    return measure(job, recording.series, types, missing_reason=missing_reason, notes=notes)
 
 
 def _list_row(job: Job) -> ListedJob:
@@ -322,15 +324,17 @@ def _list_row(job: Job) -> ListedJob:
     return ListedJob(ref, job.status, created_at, job.ended_at, modified_at)
 
 
-def _recording_time(job: Job, recorded: Recording) -> datetime:
+def _recording_time(job: Job, recording: Recording) -> datetime:
     """Returns when a live job was recorded, or else the job's end, or else the recording's latest
     time.
     """
-    if recorded.read_context is not None:
-        return recorded.read_context.read_at
+    if recording.read_context is not None:
+        return recording.read_context.read_at
     if job.finished and job.ended_at:
         return job.ended_at
-    latest = filter(None, (latest_time(recorded.describe), *map(_last_point_time, recorded.series)))
+    latest = filter(
+        None, (latest_time(recording.describe), *map(_last_point_time, recording.series))
+    )
     return job.ended_at or max(latest, default=datetime.now(UTC))
 
 

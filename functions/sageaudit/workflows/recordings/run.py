@@ -163,11 +163,11 @@ def audit_recording(
     return audit
 
 
-def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) -> AuditDocument:
+def audit_parsed_recording(recording: Recording | RecordedSet, policy: Policy) -> AuditDocument:
     """Returns the audit of a file's parsed content. Raises MalformedData or BadRecording."""
-    recordings = all_recordings(recorded)
-    jobs = make_recorded_jobs(recorded, lambda index: partial(recordings.__getitem__, index))
-    part = AuditedPart(RecordedPart("the recording", jobs, isinstance(recorded, RecordedSet)))
+    recordings = all_recordings(recording)
+    jobs = make_recorded_jobs(recording, lambda index: partial(recordings.__getitem__, index))
+    part = AuditedPart(RecordedPart("the recording", jobs, isinstance(recording, RecordedSet)))
     [audit] = audit_recordings([part], policy)
     if isinstance(audit, BadRecording):
         raise audit

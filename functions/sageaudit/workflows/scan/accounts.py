@@ -114,18 +114,20 @@ def make_lanes(
     ]
 
 
-def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
+def regions_to_scan(
+    session: Any, requested_regions: Sequence[str], *, all_regions: bool
+) -> list[str]:
     """Returns the regions to scan. Raises BadUsage if a region is unknown, or if there are none."""
     region_names = clients.known_regions()
-    for region in requested:
+    for region in requested_regions:
         if region not in region_names:
             suggestion = did_you_mean(region, region_names) or "; a region looks like eu-west-1"
             raise BadUsage(f"--region {region} is not a region of SageMaker{suggestion}")
     if all_regions:
         partition = region_partition(session.region_name or "us-east-1")
         return sorted(region for region in region_names if region_partition(region) == partition)
-    if requested:
-        return list(dict.fromkeys(requested))
+    if requested_regions:
+        return list(dict.fromkeys(requested_regions))
     if session.region_name is None:
         raise BadUsage("which region? give --region or --all-regions, or set one for your profile")
     return [session.region_name]

@@ -55,9 +55,9 @@ def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> 
 
 
 class CoverageResult(Struct, frozen=True):
-    """The comparison of bill and audits. `requests` counts the Cost Explorer requests.
+    """The comparison of the AWS bill and audits. `requests` counts the Cost Explorer requests.
 
-    If the bill could not be read, `coverage` is None and `refusal` is the error.
+    If the AWS bill could not be read, `coverage` is None and `refusal` is the error.
     """
 
     coverage: Coverage | None = None
@@ -66,24 +66,24 @@ class CoverageResult(Struct, frozen=True):
 
 
 def read_coverage(
-    billed: BilledAccounts,
+    billed_accounts: BilledAccounts,
     history: History,
     account_regions: Collection[tuple[str, str]],
     regions: Sequence[str],
     period: Period,
 ) -> CoverageResult:
-    """Compares the bill with the audits of these accounts and regions.
+    """Compares the AWS bill with the audits of these accounts and regions.
 
     `regions` must not be empty. An account whose bill is not visible counts on neither side, but
     stays in the list of accounts.
     """
     endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
-    explorer = CostExplorer(client(billed.session, "ce", endpoint))
+    explorer = CostExplorer(client(billed_accounts.session, "ce", endpoint))
     try:
-        lines, bills = _read_bills(explorer, billed.accounts, period)
+        lines, bills = _read_bills(explorer, billed_accounts.accounts, period)
     except (AwsError, MalformedData) as error:
         return CoverageResult(None, explorer.requests, error)
-    audited_usd_by_account = dict.fromkeys(billed.accounts, Decimal(0))
+    audited_usd_by_account = dict.fromkeys(billed_accounts.accounts, Decimal(0))
     for row in history.daily_sums(Scope.ACCOUNT, period.since, period.until):
         if (row.account, row.region) in account_regions:
             audited_usd_by_account[row.account] = (
@@ -113,7 +113,7 @@ def read_own_coverage(
     account: str | None,
     on_cost_known: Callable[[BilledAccounts], None],
 ) -> CoverageResult:
-    """Compares the bill of the session's own account with its audits.
+    """Compares the AWS bill of the session's own account with its audits.
 
     `on_cost_known` is called before the requests. Raises BadUsage if the audits are of other
     accounts.

@@ -36,7 +36,7 @@ from sageaudit.errors import (
     RejectedEvent,
     SageauditError,
 )
-from sageaudit.ports import Pending, Workers
+from sageaudit.ports import PendingCall, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.run import audit_finished_job
@@ -172,7 +172,7 @@ class _LaneProgress(Struct):
     workers: Workers
     clock: Callable[[], datetime]
     remaining: deque[ListedJob]
-    read_ahead: deque[Pending[PrefetchedJob]] = field(default_factory=deque)
+    read_ahead: deque[PendingCall[PrefetchedJob]] = field(default_factory=deque)
     consecutive_refusals: Counter[JobKind] = field(default_factory=Counter)
     """The number of consecutive refusals, by kind of job."""
     consecutive_failures: int = 0
@@ -180,7 +180,7 @@ class _LaneProgress(Struct):
     fatal_error: SageauditError | None = None
 
     @property
-    def next_read(self) -> Pending[PrefetchedJob] | None:
+    def next_read(self) -> PendingCall[PrefetchedJob] | None:
         """The read of the next job in order; None if no read was started."""
         return self.read_ahead[0] if self.read_ahead else None
 
@@ -276,10 +276,10 @@ def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
 
 
 def _read_job(
-    listed: ListedJob, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
+    listed_job: ListedJob, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
 ) -> PrefetchedJob:
     # `metrics_ahead` is False for a recording, whose audit reads the metrics itself.
-    ref, prefetched = listed.ref, PrefetchedJob(listed, now, deps)
+    ref, prefetched = listed_job.ref, PrefetchedJob(listed_job, now, deps)
     prefetched.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
     if isinstance(prefetched.describe_answer, Exception):
         return prefetched
@@ -336,7 +336,10 @@ class PrefetchedJob(Struct):
         return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """Returns a roll-up's jobs, which are listed only if Describe does not count them."""
+        """Returns the jobs that a roll-up launched; None if they were not listed.
+
+        They are listed only if Describe does not give their number.
+        """
         return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:

@@ -103,8 +103,8 @@ class ScanRun(Struct):
         if scope.period is not None:
             jobs = select_rows(jobs, scope.period, scope.kinds)
 
-        def dependencies_for(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
-            job = recorded_by_key[listed.ref, listed.created_at]
+        def dependencies_for(listed_job: ListedJob) -> tuple[AuditDependencies, datetime]:
+            job = recorded_by_key[listed_job.ref, listed_job.created_at]
             return job.dependencies(self.history, scope.policy), job.final_at
 
         if jobs:
@@ -147,7 +147,7 @@ class ScanRun(Struct):
         ]
         for lane in self.lanes:
             if (account_status := self.statuses.get(lane.account)) is not None:
-                account_status.listed += len(lane.jobs)
+                account_status.listed_job_count += len(lane.jobs)
 
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
@@ -164,7 +164,7 @@ class ScanRun(Struct):
             self.workers,
         )
         if not listing.has_any_answer:
-            _raise_no_answer([refusal.error for refusal in listing.refusals])
+            _raise_if_nothing_answered([refusal.error for refusal in listing.refusals])
         closed_regions = {
             refusal.region for refusal in listing.refusals if _is_credentials_refusal(refusal)
         }
@@ -248,7 +248,7 @@ class ScanRun(Struct):
             runs = (
                 self.history.runs(
                     RunQuery.for_family(account, region, family.name),
-                    before=period.created_before,
+                    ended_before=period.created_before,
                     page_size=_FAMILY_RUNS,
                 )
                 for account, region in family.account_regions
@@ -273,7 +273,7 @@ class ScanRun(Struct):
         return [*self.statuses.values()]
 
 
-def _raise_no_answer(errors: Sequence[AwsError]) -> None:
+def _raise_if_nothing_answered(errors: Sequence[AwsError]) -> None:
     """Raises Unavailable or Throttled if no list was answered and no permission is missing."""
     unanswered_errors = [error for error in errors if isinstance(error, (Unavailable, Throttled))]
     if unanswered_errors and all(

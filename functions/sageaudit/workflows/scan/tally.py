@@ -38,7 +38,7 @@ class ScanTally(Struct):
 
     Reasons that differ only by figures are counted together, with the first job's figures.
     """
-    refused: Counter[str] = field(default_factory=Counter)
+    job_count_by_refusal: Counter[str] = field(default_factory=Counter)
     """The number of jobs by the error that prevented their audit."""
     codes: set[Exit] = field(default_factory=set)
     _reason_by_pattern: dict[str, str] = field(default_factory=dict)
@@ -60,13 +60,15 @@ class ScanTally(Struct):
 
     def refuse(self, reason: str, code: Exit, times: int = 1) -> None:
         """Counts an error `times` times, with its exit code."""
-        is_listed = reason in self.refused or len(self.refused) < _MAX_REASONS
-        self.refused[reason if is_listed else _OTHERS] += times
+        is_listed = (
+            reason in self.job_count_by_refusal or len(self.job_count_by_refusal) < _MAX_REASONS
+        )
+        self.job_count_by_refusal[reason if is_listed else _OTHERS] += times
         self.codes.add(code)
 
     def merge(self, other: ScanTally, error: SageauditError | None) -> None:
         """Adds the refusals of one account. `error` says why none of its jobs could be listed."""
-        for reason, count in other.refused.items():
+        for reason, count in other.job_count_by_refusal.items():
             self.refuse(reason, other.exit_code, count)
         self.codes |= {*other.codes, *([exit_for(error)] if error else [])}
 
@@ -133,7 +135,7 @@ class AccountStatus(Struct):
     account: str
     name: str | None = None
     error: AwsError | None = None
-    listed: int = 0
+    listed_job_count: int = 0
     tally: ScanTally = field(default_factory=ScanTally)
     sums: Sums = field(default_factory=Sums)
     """The sums of the account's audits in the history, for the scanned days and regions."""
@@ -141,21 +143,25 @@ class AccountStatus(Struct):
     @property
     def unread_job_count(self) -> int:
         """The number of the account's jobs that the scan did not reach."""
-        return self.listed - self.tally.job_count
+        return self.listed_job_count - self.tally.job_count
 
     @property
     def word(self) -> str:
         """The status in one word, on which scripts may rely."""
         if self.error is not None:
             return _status_of_error(self.error)
-        if self.unread_job_count or self.tally.refused or self.tally.results[ScanResult.NOT_ASKED]:
+        if (
+            self.unread_job_count
+            or self.tally.job_count_by_refusal
+            or self.tally.results[ScanResult.NOT_ASKED]
+        ):
             return "partly"
-        return "audited" if self.listed else "no_jobs"
+        return "audited" if self.listed_job_count else "no_jobs"
 
     @property
     def reasons(self) -> list[str]:
         """Why not all of the account's jobs were audited, each reason once."""
-        return [str(self.error)] if self.error else [*self.tally.refused]
+        return [str(self.error)] if self.error else [*self.tally.job_count_by_refusal]
 
 
 def _status_of_error(error: AwsError) -> str:

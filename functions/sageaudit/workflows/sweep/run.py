@@ -189,7 +189,7 @@ class _ListSweep:
                     progress.oldest_open_created_at or row.created_at, row.created_at
                 )
                 progress = replace(progress, oldest_open_created_at=oldest_open_created_at)
-        return progress.after(page)
+        return progress.advance(page)
 
     def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
         """Returns True if later sweeps must check the row again.
@@ -267,7 +267,7 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
     if (
         last_record is not None
         and last_record.due_at == run.due_at
-        and now - last_record.at < RESEND_DUE_AFTER
+        and now - last_record.last_event_at < RESEND_DUE_AFTER
     ):
         return False
     body = make_event(ref, run.status, run.key.created_at, run.ended_at)

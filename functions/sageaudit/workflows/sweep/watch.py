@@ -269,13 +269,13 @@ class _RunningJobCheck(Struct):
         return idleness(usage, state, self.now)
 
     def _silenced_kinds(
-        self, running: RunningJob, family_runs: Sequence[AuditSummary]
+        self, running_job: RunningJob, family_runs: Sequence[AuditSummary]
     ) -> set[RunningKind]:
         # The policy, a tag or a decision can switch a kind of message off.
-        job, deps = running.job, self.deps
-        policy = deps.policy.for_job(job.account, running.family, job.tags)
+        job, deps = running_job.job, self.deps
+        policy = deps.policy.for_job(job.account, running_job.family, job.tags)
         today = self.now.date()
-        exemptions_by_rule, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
+        exemptions_by_rule, _ = exemptions(policy, running_job.family, job.tags, deps.rules, today)
         recommendations = derive_recommendations(family_runs, deps.decisions.decisions(), self.now)
         silenced_rules = {
             recommendation.rule
@@ -290,13 +290,13 @@ class _RunningJobCheck(Struct):
         }
 
     def _write_message(
-        self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
+        self, kinds: tuple[RunningKind, ...], running_job: RunningJob, state: WatchState
     ) -> WatchMessage | None:
         """Returns the written message; None if another sweep has changed the state since it was
         read.
         """
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
-        destinations = [self._destination(kind, running, state, severity) for kind in kinds]
+        destinations = [self._destination(kind, running_job, state, severity) for kind in kinds]
         destination = Destination(
             tuple(
                 dict.fromkeys(
@@ -319,31 +319,31 @@ class _RunningJobCheck(Struct):
             and not destination.route_numbers
             and not is_all_clear
         )
-        card = running_card(kinds, running, state, severity)
-        next_state = advance_state(state, kinds, running, destination.channels)
+        card = running_card(kinds, running_job, state, severity)
+        next_state = advance_state(state, kinds, running_job, destination.channels)
         bodies = {name: self._body(name, card, next_state) for name in destination.channels}
         if not self.deps.ledger.write_watch_state(next_state, bodies, self.now):
             return None
-        return WatchMessage(running.job.name, kinds, destination, has_no_route)
+        return WatchMessage(running_job.job.name, kinds, destination, has_no_route)
 
     def _destination(
-        self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
+        self, kind: RunningKind, running_job: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
         # An all-clear goes to the channels of the first message about the idleness.
-        policy, job = self.deps.policy, running.job
+        policy, job = self.deps.policy, running_job.job
         last_channels = tuple(name for name in state.channels if name in policy.channels)
         if kind is RunningKind.RESUMED and last_channels:
             return Destination(last_channels)
         return policy.routes.destination_for(
             RouteFacts(
                 account=job.account,
-                family=running.family,
+                family=running_job.family,
                 tags=job.tags,
-                owner=running.owner,
+                owner=running_job.owner,
                 kind=job.kind.value,
                 rule=next(iter(EQUIVALENT_RULES[kind]), ""),
                 severity=severity,
-                usd=running.remaining_cost_usd,
+                usd=running_job.remaining_cost_usd,
             )
         )
 

@@ -127,14 +127,16 @@ class DynamoHistory:
             self.schedule_reaudit(run, due_at)
         return outdated_keys
 
-    def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
+    def _find_outdated(
+        self, partition_key: str, key: JobKey, ended_at: datetime
+    ) -> tuple[JobKey, ...]:
         # All reads are strongly consistent, and each run is checked after it was recorded. So if
         # two runs are recorded at the same time, the later check sees both.
-        item = self._table.get(partition, moment_sk(ended_at, key))
+        item = self._table.get(partition_key, moment_sk(ended_at, key))
         if item is None:
             return ()
-        earlier_rows = self._family_rows(partition, "<", moment_text(ended_at))
-        later_rows = self._family_rows(partition, ">", through_sk(ended_at))
+        earlier_rows = self._family_rows(partition_key, "<", moment_text(ended_at))
+        later_rows = self._family_rows(partition_key, ">", through_sk(ended_at))
         row = self._items.read(items.read_family_row, item)
         return tuple(find_outdated(row, earlier_rows, later_rows))
 
@@ -196,20 +198,24 @@ class DynamoHistory:
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | None = None,
+        ended_before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list: of one index, merged from the shards of its key."""
         read = items.read_finding if query.index is RunIndex.RULE else items.read_head
-        rows = self._items.read_each(read, self._walk(query, before, page_size))
+        rows = self._items.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", rows)
 
     def _walk(
-        self, query: RunQuery[Any], before: datetime | None, page_size: int | None
+        self, query: RunQuery[Any], ended_before: datetime | None, page_size: int | None
     ) -> Iterator[Item]:
         index, partitions = _INDEXES[query.index], _partitions(query)
         is_oldest_first = query.index is RunIndex.DUE
-        end = through_sk(parse_moment(query.values[0])) if is_oldest_first else sk_before(before)
+        end = (
+            through_sk(parse_moment(query.values[0]))
+            if is_oldest_first
+            else sk_before(ended_before)
+        )
         page_rows = None if page_size is None else _rows_per_partition(page_size, len(partitions))
         if page_rows is not None and is_oldest_first:
             page_rows = max(page_rows, _MIN_DUE_ROWS)

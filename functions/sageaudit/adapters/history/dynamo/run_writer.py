@@ -131,7 +131,10 @@ class RunWriter:
         return RecordResult(RecordOutcome.RECORDED, summary.version, summary)
 
     def _register_account(self, summary: AuditSummary) -> None:
-        """Adds the account to its month's directory of accounts with sums, once in a process."""
+        """Adds the account to the directory of accounts that have sums in the run's month.
+
+        A process does this once for each account and month.
+        """
         month = keys.month_text(as_utc(summary.ended_at).date())
         if (summary.account, month) in self._registered_accounts:
             return
@@ -144,9 +147,11 @@ class RunWriter:
         self._registered_accounts.add((summary.account, month))
 
     def _version_actions(
-        self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
+        self, entry: AuditEntry, summary: AuditSummary, newest_summary: AuditSummary | None
     ) -> list[Item]:
-        removed_rule_ids = set(newest.finding_ids if newest else ()) - set(summary.finding_ids)
+        removed_rule_ids = set(newest_summary.finding_ids if newest_summary else ()) - set(
+            summary.finding_ids
+        )
         actions = [
             put_action(items.audit_item(summary, entry.document), _IS_ABSENT),
             *(
@@ -164,16 +169,18 @@ class RunWriter:
         return actions
 
     def _family_actions(
-        self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
+        self, entry: AuditEntry, summary: AuditSummary, newest_summary: AuditSummary | None
     ) -> list[Item]:
         # Also deletes the run's old row if it was elsewhere.
         row = family_row(entry, summary)
         new_item = None if row is None else items.family_item(summary, row, self._expires_at())
         actions = [] if new_item is None else [put_action(new_item)]
-        if newest is not None and newest.stamp is not None:
+        if newest_summary is not None and newest_summary.stamp is not None:
             old_key = (
-                keys.family_runs_pk(newest.account, newest.region, newest.family),
-                moment_sk(newest.ended_at, newest.key),
+                keys.family_runs_pk(
+                    newest_summary.account, newest_summary.region, newest_summary.family
+                ),
+                moment_sk(newest_summary.ended_at, newest_summary.key),
             )
             if new_item is None or old_key != (new_item[PARTITION_KEY], new_item[SORT_KEY]):
                 actions.append(delete_action(*old_key))
@@ -204,7 +211,9 @@ def _put_head(summary: AuditSummary, revision: int) -> Item:
     return put_action(item, _IS_UNCHANGED, {":revision": revision})
 
 
-def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: int) -> list[Item]:
+def sum_actions(
+    newest_summary: AuditSummary | None, summary: AuditSummary, try_count: int
+) -> list[Item]:
     """Returns the Updates of sums: two for each scope in which the run changes sums, at most 8."""
     return [
         add_action(
@@ -213,7 +222,7 @@ def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: i
             constants=_sum_key_attributes(row),
             increments=_attributes(row.sums),
         )
-        for row in sum_differences(newest, summary)
+        for row in sum_differences(newest_summary, summary)
     ]
 
 

@@ -181,9 +181,9 @@ class DynamoSendLedger:
         return Circuit(_int_or_zero(item, "failures"), _int_or_zero(item, "open_until"))
 
     def replace_circuit(
-        self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
+        self, channel: str, expected_circuit: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit`. Returns False if another delivery has replaced `expected`."""
+        """Stores `new_circuit`. Returns False if `expected_circuit` is no longer the stored one."""
         item = {
             PARTITION_KEY: keys.channel_pk(channel),
             SORT_KEY: _CIRCUIT_SK,
@@ -192,9 +192,12 @@ class DynamoSendLedger:
             TTL_ATTRIBUTE: keys.kept_until(now),
         }
         condition = "failures = :failures AND open_until = :open_until"
-        if expected == Circuit():
+        if expected_circuit == Circuit():
             condition = f"{_IS_ABSENT} OR ({condition})"
-        values = {":failures": expected.failures, ":open_until": expected.open_until}
+        values = {
+            ":failures": expected_circuit.failures,
+            ":open_until": expected_circuit.open_until,
+        }
         try:
             self._table.put(item, condition=condition, values=values, names={})
         except ConditionFailed:

@@ -183,12 +183,12 @@ class DynamoSweepStore:
         """Stores that a run's event was sent. Raises AwsError."""
         self._put(keys.sent_event_sk(key), _event_record_item(event_record))
 
-    def record_event_arrival(self, key: JobKey, at: datetime) -> None:
+    def record_event_arrival(self, key: JobKey, arrived_at: datetime) -> None:
         """Stores that a run's event arrived, unless the run has an event record.
 
         Raises AwsError.
         """
-        item = _event_record_item(SentEvent(at, None))
+        item = _event_record_item(SentEvent(arrived_at, None))
         with suppress(ConditionFailed):
             self._put(keys.sent_event_sk(key), item, _IS_ABSENT)
 
@@ -199,8 +199,10 @@ class DynamoSweepStore:
 
 def _event_record_item(event_record: SentEvent) -> Item:
     item: Item = {
-        "sent_at": moment_text(event_record.at),
-        TTL_ATTRIBUTE: epoch_s(as_utc(event_record.at) + timedelta(days=EVENT_RECORD_DAYS)),
+        "sent_at": moment_text(event_record.last_event_at),
+        TTL_ATTRIBUTE: epoch_s(
+            as_utc(event_record.last_event_at) + timedelta(days=EVENT_RECORD_DAYS)
+        ),
     }
     return (
         item if event_record.due_at is None else item | {"due_at": moment_text(event_record.due_at)}

@@ -215,7 +215,7 @@ def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
         if not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY_ERRORS):
             raise
         if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
-            _leave_wal(path)
+            _switch_off_wal(path)
             return _prepare_schema(_connect(path, "mode=rw"), path, create=create, use_wal=False)
         if _wal_path(path).exists():
             raise
@@ -325,7 +325,7 @@ def _wal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _leave_wal(path: Path) -> None:
+def _switch_off_wal(path: Path) -> None:
     # With a rollback journal and exclusive access, SQLite needs no shared memory.
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -116,12 +116,12 @@ class SqliteHistory:
         connection: sqlite3.Connection,
         entry: AuditEntry,
         digest: str,
-        newest: AuditSummary | None,
+        newest_summary: AuditSummary | None,
     ) -> RecordResult:
-        version = 1 if newest is None else newest.version + 1
+        version = 1 if newest_summary is None else newest_summary.version + 1
         summary = make_summary(entry, version, digest)
         run_values = {"run_key": run_key(entry.key)}
-        self._put_summary(connection, entry, summary, newest)
+        self._put_summary(connection, entry, summary, newest_summary)
         document = to_stored_bytes(entry.document, version)
         connection.execute(
             schema.PUT_AUDIT, run_values | {"version": version, "document": document}
@@ -140,7 +140,7 @@ class SqliteHistory:
         connection: sqlite3.Connection,
         entry: AuditEntry,
         summary: AuditSummary,
-        newest: AuditSummary | None,
+        newest_summary: AuditSummary | None,
     ) -> None:
         run_values = {"run_key": run_key(summary.key)}
         connection.execute(schema.PUT_SUMMARY, run_values | rows.summary_columns(summary))
@@ -150,7 +150,7 @@ class SqliteHistory:
         else:
             values = run_values | rows.family_row_columns(family_place) | self._expiry()
             connection.execute(schema.PUT_FAMILY_ROW, values)
-        for change in sum_differences(newest, summary):
+        for change in sum_differences(newest_summary, summary):
             connection.execute(schema.ADD_SUMS, rows.sum_columns(change))
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
@@ -244,21 +244,21 @@ class SqliteHistory:
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | None = None,
+        ended_before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list, a page at a time."""
         read = rows.read_finding if query.index is RunIndex.RULE else rows.read_summary
-        values = self._rows.read_each(read, self._walk(query, before, page_size))
+        values = self._rows.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", values)
 
     def _walk(
-        self, query: RunQuery[Any], before: datetime | None, page_size: int | None
+        self, query: RunQuery[Any], ended_before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
         # The first page has `page_size` rows, further pages have 500.
         parameter_names, statement = schema.LISTS[query.index]
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
-        sort_column, page_start = "ended_at", sk_before(before)
+        sort_column, page_start = "ended_at", sk_before(ended_before)
         if query.index is RunIndex.DUE:
             sort_column, page_start = "due_at", ""
             parameters["until"] = moment_text(parse_moment(parameters["until"]))

@@ -136,7 +136,7 @@ def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
         for name, convert, value in zip(plan.names, plan.reads, columns, strict=True)
         if value is not None
     }
-    if not plan.required <= values.keys():
+    if not plan.required_names <= values.keys():
         raise ValueError("a column that every row has is NULL")
     return values
 
@@ -262,7 +262,7 @@ class _ReadPlan(NamedTuple):
 
     names: tuple[str, ...]
     reads: tuple[Callable[[Any], Any] | None, ...]
-    required: frozenset[str]
+    required_names: frozenset[str]
 
 
 def _plan(readers: Iterable[FieldReader]) -> _ReadPlan:
@@ -270,7 +270,7 @@ def _plan(readers: Iterable[FieldReader]) -> _ReadPlan:
     return _ReadPlan(
         names=tuple(reader.name for reader in own_readers),
         reads=tuple(map(_converter, own_readers)),
-        required=frozenset(reader.name for reader in own_readers if not reader.is_optional),
+        required_names=frozenset(reader.name for reader in own_readers if not reader.is_optional),
     )
 
 
