@@ -3,7 +3,7 @@
 | form | what is done |
 |---|---|
 | Search, a list, placebo and botocore stubs, results of Step Functions | answers are unwrapped |
-| keys of other tools (`trainingJobName`, `training_job_name`) | read by AWS's service model |
+| keys in lower camel or snake case | read by AWS's service model |
 | objects of Kubernetes (ACK, SageMaker Operators) | `spec` and `status` are read as one answer |
 | EventBridge, CloudTrail, List*, Create*, requests | refused with the command to use instead |
 
