@@ -109,7 +109,11 @@ def read_all(path: Path) -> tuple[FileRecording, ...]:
 def find_recordings(document: object, name: str) -> list[FileRecording]:
     """Returns the recordings in parsed JSON. `name` is where the document is, for messages."""
     recordings: list[FileRecording] = []
-    for found in find_answers(document):
+    try:
+        answers = find_answers(document)
+    except RecursionError:
+        return [BadRecording(f"{name}: {text_file.TOO_DEEPLY_NESTED}")]
+    for found in answers:
         place = f"{name}: {found.place}" if found.place else name
         if isinstance(found.content, str):
             recordings.append(BadRecording(f"{place}: {found.content}"))
