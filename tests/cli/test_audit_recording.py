@@ -80,6 +80,46 @@ def test_a_recording_is_read_from_standard_input() -> None:
     assert done.stdout.splitlines()[0].endswith("training job, Failed")
 
 
+ONE, OTHER = (json.loads(file.read_text(encoding="utf-8")) for file in (UNJUDGED, FAILED))
+SEVERAL = {
+    "JSON lines": f"{json.dumps(ONE)}\n{json.dumps(OTHER)}\n",
+    "documents after each other": f"{json.dumps(ONE, indent=1)}\n{json.dumps(OTHER, indent=1)}",
+    "a list": json.dumps([ONE, OTHER]),
+    "an answer of Search": json.dumps(
+        {"Results": [{"TrainingJob": job["describe"]} for job in (ONE, OTHER)]}
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SEVERAL.values(), ids=SEVERAL)
+def test_all_jobs_of_a_file_are_audited(run: Run, tmp_path: Path, text: str) -> None:
+    """As if each had its own file; commands about one job refuse the file."""
+    path = tmp_path / "jobs.json"
+    path.write_text(text)
+    done = run("audit", "--recording", path, "--output", "json")
+    assert done.exit_code == 0, done.stderr
+    names = [json.loads(line)["job"]["name"] for line in done.stdout.splitlines()]
+    assert names == [job["describe"]["TrainingJobName"] for job in (ONE, OTHER)]
+    for command in (("what-if",), ("record",), ("report", "-o", "-"), ("notify",)):
+        refused = run(*command, "--recording", path)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "has 2 jobs: give a file with one of them" in refused.stderr
+
+
+def test_a_bad_line_among_jobs_is_named_and_costs_only_itself(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+    late = {"TrainingJobName": "a", "TrainingJobStatus": "Failed", "CreationTime": "soon"}
+    lines = (json.dumps(ONE), "oops", "{}", json.dumps(OTHER), json.dumps(late))
+    path.write_text("\n".join(lines))
+    done = run("audit", "--recording", path, "--output", "json")
+    assert done.exit_code == 2
+    assert len(done.stdout.splitlines()) == 2
+    first, second, third = done.stderr.splitlines()
+    assert f"{path}: is not JSON (line 2, column 1" in first
+    assert f"{path}: line 3: the top level has none of" in second
+    assert f"{path}: line 5: CreationTime is not a time" in third
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,6 +1,8 @@
 """`sageaudit scan --recordings` ranks recorded jobs without AWS."""
 
+import gzip
 import json
+import os
 import shutil
 from collections import Counter
 from datetime import date
@@ -85,6 +87,32 @@ def test_a_scan_reads_each_file_once(
     assert counted["read_all"] == len([*DEMO.rglob("*.json")])
     assert counted["parse"] <= 2 * jobs
     assert counted["sanitize_answer"] <= 3 * jobs
+
+
+def test_a_folder_is_read_whatever_is_in_it(run: Run, folder: Path, history: Path) -> None:
+    """JSON lines and gzip are read; a pipe that nobody writes is refused at once."""
+    files = sorted(JOBS.glob("training-02*.json"))[:2]
+    answers = [path.read_text(encoding="utf-8") for path in files]
+    lines = "".join(f"{json.dumps(json.loads(answer))}\n" for answer in answers)
+    (folder / "jobs.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (folder / "folder.json").mkdir()
+    os.mkfifo(folder / "pipe.json")
+    done = run("scan", "--recordings", folder, "--history", history)
+    assert done.exit_code == 2
+    assert "pipe.json: is not a regular file" in done.stderr
+    assert "jobs.jsonl.gz" not in done.stderr
+    assert "folder.json" not in done.stderr
+
+
+def test_an_answer_without_any_time_is_in_no_history(
+    run: Run, tmp_path: Path, history: Path
+) -> None:
+    path = tmp_path / "job.json"
+    path.write_text('{"TrainingJobName": "a", "TrainingJobStatus": "Completed"}')
+    done = run("audit", "--recording", path, "--history", history)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "has no creation, start or end time, without which no history" in done.stderr
+    assert run("audit", "--recording", path).exit_code == 0
 
 
 def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:

@@ -71,7 +71,8 @@ def reason(document: object) -> str:
         ),
     ],
 )
-def test_answers_are_unwrapped(document: object, expected: list[Any]) -> None:
+def test_answers_are_found_inside_other_documents(document: object, expected: list[Any]) -> None:
+    """Each once, in their order; what is not about a job is passed over."""
     assert contents(document) == expected
 
 

@@ -10,6 +10,9 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.errors import BadRecording
 from tests.fakes.jobs import START, training_answer
 
+NESTED: list[Any] = []
+for _ in range(800):
+    NESTED = [NESTED]
 SERIES = {
     "host": "train-vision/algo-1",
     "metric": "CPUUtilization",
@@ -89,7 +92,7 @@ def changed(**series: Any) -> dict[str, Any]:
 REFUSED: dict[str, list[Any]] = {
     "is empty": [""],
     "is not JSON": ["{"],
-    "has too many brackets": ["[" * 100_000],
+    "has too many brackets": ["[" * 100_000, training_answer(Extra=NESTED)],
     "is not an object": ["null", '"x"'],
     "is a list without an answer about a job: `sageaudit record JOB": [[], [{}], [1]],
     "children": [{}, {"EndpointName": "e"}, {"children": []}, {"children": {}}, {"children": [5]}],

@@ -85,6 +85,36 @@ def test_json_lines_are_several_documents() -> None:
         text_file.parse_json(text, "jobs.jsonl", HINT)
 
 
+def test_a_bad_line_of_json_lines_costs_only_itself() -> None:
+    """It is named by its number in the file; pretty-printed documents may follow each other."""
+    text = '{"a": 1}\noops\n\n{"a": NaN}\n{"b": [\n{"c": 1}{"d": 1}\n'
+    documents = text_file.parse_documents(text, "jobs.jsonl", HINT)
+    assert [(document.line, str(document.value)) for document in documents] == [
+        (1, "{'a': 1}"),
+        (2, "jobs.jsonl: is not JSON (line 2, column 1: Expecting value)"),
+        (4, "jobs.jsonl: is not JSON (NaN is no number of JSON)"),
+        (5, "jobs.jsonl: is not JSON (line 5, column 8): it ends too early, so copy it again"),
+        (6, "{'c': 1}"),
+        (6, "{'d': 1}"),
+    ]
+    pretty = f"{JSON}\n{JSON}\n"
+    lines = [document.line for document in text_file.parse_documents(pretty, "x", HINT)]
+    assert lines == [1, 1 + len(JSON.splitlines())]
+
+
+def test_a_pretty_printed_document_with_an_error_is_one_document() -> None:
+    with pytest.raises(BadUsage, match=r"x: is not JSON \(line 3, column 1\)"):
+        text_file.parse_documents('{"Tags": [\n{"Key": "a"},\n]}', "x", HINT)
+
+
+def test_all_members_of_a_gzip_file_are_read(tmp_path: Path) -> None:
+    """As `cat a.gz b.gz` makes them, also with zeros at the end."""
+    first, second = JSON[:9].encode(), JSON[9:].encode()
+    content = gzip.compress(first) + gzip.compress(second) + b"\0" * 512
+    assert read(content, tmp_path) == DOCUMENT
+    assert refusal(gzip.compress(first) + b"junk", tmp_path) == "is damaged: gzip cannot unpack it"
+
+
 def zipped() -> bytes:
     """A ZIP archive."""
     content = io.BytesIO()

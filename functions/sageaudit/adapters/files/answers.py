@@ -3,7 +3,7 @@
 | form | what is done |
 |---|---|
 | Search, a list, placebo and botocore stubs, results of Step Functions | answers are unwrapped |
-| keys of other tools (`trainingJobName`, `training_job_name`) | read by AWS's service model |
+| keys in lower camel or snake case | read by AWS's service model |
 | objects of Kubernetes (ACK, SageMaker Operators) | `spec` and `status` are read as one answer |
 | EventBridge, CloudTrail, List*, Create*, requests | refused with the command to use instead |
 
@@ -71,10 +71,13 @@ class FoundAnswer(Struct, frozen=True):
 
 
 def find_answers(document: object) -> list[FoundAnswer]:
-    """Returns the recordings and answers in a document, each once; without any, the reason."""
+    """Returns the recordings and answers in a document, each once; without any, the reason.
+
+    Raises RecursionError for an answer that is too deeply nested.
+    """
     found = list(_find(document, "", _MAX_DEPTH))
-    if not found:
-        return [FoundAnswer("", _reason_for_none(document))]
+    if len(found) <= 1:
+        return found or [FoundAnswer("", _reason_for_none(document))]
     rows: dict[object, FoundAnswer] = {}
     for row in found:
         is_answer = isinstance(row.content, Mapping)
@@ -89,9 +92,10 @@ def _find(node: object, place: str, depth: int) -> Iterator[FoundAnswer]:
             yield from _find(item, f"{place}[{index}]", depth - 1)
     if not isinstance(node, Mapping):
         return
-    is_recording = "." not in place and ("describe" in node or "children" in node)
-    if is_recording or _is_answer(node, place):
-        yield FoundAnswer(place, node if "describe" in node else _with_plain_times(node))
+    if "." not in place and ("describe" in node or "children" in node):
+        yield FoundAnswer(place, node)
+    elif _is_answer(node, place):
+        yield FoundAnswer(place, _with_plain_times(node))
     elif reason := _refusal(node):
         yield FoundAnswer(place, reason)
     elif (answer := _from_kubernetes(node) or _respelled(node)) is not None:

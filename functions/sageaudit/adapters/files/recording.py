@@ -62,8 +62,14 @@ class RecordedSet(Struct, frozen=True):
     """Launched jobs that were deleted before they could be recorded."""
 
 
-FileRecording = Recording | RecordedSet | BadRecording
-"""What a file has in one place; BadRecording if it cannot be read."""
+class FileRecording(Struct, frozen=True):
+    """A recording in a file; BadRecording if it cannot be read.
+
+    `place` names the file, and the line or key of a recording among several.
+    """
+
+    place: str
+    recorded: Recording | RecordedSet | BadRecording
 
 
 def read(path: Path) -> Recording | RecordedSet:
@@ -73,12 +79,12 @@ def read(path: Path) -> Recording | RecordedSet:
 
 def only_recording(recordings: Sequence[FileRecording], name: str) -> Recording | RecordedSet:
     """Returns the only recording of a file. Raises BadRecording if there are several."""
-    readable = [recorded for recorded in recordings if not isinstance(recorded, BadRecording)]
+    readable = [row.recorded for row in recordings if not isinstance(row.recorded, BadRecording)]
     if len(readable) > 1:
         raise BadRecording(f"{name}: has {len(readable)} jobs: give a file with one of them")
-    for recorded in recordings:
-        if isinstance(recorded, BadRecording):
-            raise recorded
+    for row in recordings:
+        if isinstance(row.recorded, BadRecording):
+            raise row.recorded
     return readable[0]
 
 
@@ -97,10 +103,10 @@ def read_all(path: Path) -> tuple[FileRecording, ...]:
     for document in documents:
         place = f"{name}: line {document.line}" if len(documents) > 1 else name
         if isinstance(document.value, BadUsage):
-            recordings.append(BadRecording(str(document.value)))
+            recordings.append(FileRecording(place, BadRecording(str(document.value))))
         else:
             recordings += find_recordings(document.value, place)
-    refusals = [recorded for recorded in recordings if isinstance(recorded, BadRecording)]
+    refusals = [row.recorded for row in recordings if isinstance(row.recorded, BadRecording)]
     if len(refusals) == len(recordings):
         raise refusals[0]
     return tuple(recordings)
@@ -109,16 +115,25 @@ def read_all(path: Path) -> tuple[FileRecording, ...]:
 def find_recordings(document: object, name: str) -> list[FileRecording]:
     """Returns the recordings in parsed JSON. `name` is where the document is, for messages."""
     recordings: list[FileRecording] = []
-    for found in find_answers(document):
+    try:
+        answers = find_answers(document)
+    except RecursionError:
+        return [FileRecording(name, BadRecording(f"{name}: {text_file.TOO_DEEPLY_NESTED}"))]
+    for found in answers:
         place = f"{name}: {found.place}" if found.place else name
-        if isinstance(found.content, str):
-            recordings.append(BadRecording(f"{place}: {found.content}"))
-            continue
-        try:
-            recordings.append(parse(found.content))
-        except MalformedData as error:
-            recordings.append(BadRecording(f"{place}: {error}"))
+        recordings.append(FileRecording(place, _parse_found(found.content, place)))
     return recordings
+
+
+def _parse_found(
+    content: Mapping[str, Any] | str, place: str
+) -> Recording | RecordedSet | BadRecording:
+    if isinstance(content, str):
+        return BadRecording(f"{place}: {content}")
+    try:
+        return parse(content)
+    except MalformedData as error:
+        return BadRecording(f"{place}: {error}")
 
 
 def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:

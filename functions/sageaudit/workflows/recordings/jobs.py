@@ -153,25 +153,24 @@ def recorded_parts(path: Path, *, for_history: bool = False) -> list[RecordedPar
     except BadRecording as error:
         return [error]
     return [
-        recorded
-        if isinstance(recorded, BadRecording)
-        else _recorded_part(path, index, recorded, for_history=for_history)
-        for index, recorded in enumerate(recordings)
+        _recorded_part(path, index, row, for_history=for_history)
+        for index, row in enumerate(recordings)
     ]
 
 
 def _recorded_part(
-    path: Path, index: int, recorded: Recording | RecordedSet, *, for_history: bool
+    path: Path, index: int, row: FileRecording, *, for_history: bool
 ) -> RecordedPart | BadRecording:
-    name = display_name(str(path))
+    if isinstance(row.recorded, BadRecording):
+        return row.recorded
     try:
-        jobs = make_recorded_jobs(recorded, lambda job: partial(_recording, path, index, job))
+        jobs = make_recorded_jobs(row.recorded, lambda job: partial(_recording, path, index, job))
     except MalformedData as error:
-        return BadRecording(f"{name}: {error}")
+        return BadRecording(f"{row.place}: {error}")
     reasons = (_history_refusal(job.list_row) for job in jobs if for_history)
     if reason := next(filter(None, reasons), None):
-        return BadRecording(f"{name}: {reason}")
-    return RecordedPart(name, jobs, isinstance(recorded, RecordedSet))
+        return BadRecording(f"{row.place}: {reason}")
+    return RecordedPart(row.place, jobs, isinstance(row.recorded, RecordedSet))
 
 
 def _history_refusal(row: ListedJob) -> str | None:
@@ -185,7 +184,7 @@ def _history_refusal(row: ListedJob) -> str | None:
 def _recording(path: Path, index: int, job_index: int) -> Recording:
     """Returns a job's recording. Raises JobNotFound if the file has changed or vanished."""
     try:
-        recorded = read_recordings(path)[index]
+        recorded = read_recordings(path)[index].recorded
         if isinstance(recorded, BadRecording):
             raise recorded
         return all_recordings(recorded)[job_index]
