@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sageaudit.adapters.aws import sagemaker
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.workflows.doctor import permissions
 from tests.adapters.history.tables import new_table
+from tests.adapters.history.test_odd_items import fill
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 
@@ -205,6 +207,26 @@ def test_no_history_yet_is_no_failure(run: Run) -> None:
     assert (result[name]["state"], result[name]["next"]) == ("ok", "`sageaudit scan` makes it")
 
 
+@pytest.mark.usefixtures("calls")
+def test_stored_items_that_cannot_be_read_are_named(run: Run, tmp_path: Path) -> None:
+    """Each with its key and what to do; every command that left one out points to doctor."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as history:
+        fill(history)
+    with closing(sqlite3.connect(path)) as sql, sql:
+        sql.execute("UPDATE runs SET sums = '7' WHERE run = 1")
+        sql.execute("UPDATE audits SET document = x'1f8b' WHERE run = 2")
+        sql.execute("UPDATE decisions SET action = 'postpone' WHERE recommendation_id = 'abcdefgh'")
+    done = run("doctor", "history", "--history", path, "--output", "json")
+    found = checks(done)[f"history {path}, stored items"]["found"]
+    assert done.exit_code != 0
+    for named in ("training-job/a#", "training-job/b#", "recommendation_id abcdefgh"):
+        assert named in found
+    listed = run("history", "--history", path, "--since", "2026-11-01")
+    assert "1 stored item cannot be read and is missing" in listed.stderr
+    assert f"sageaudit doctor --history {path}" in listed.stderr
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "message"),
     [
@@ -231,6 +253,8 @@ def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, mes
     done = run("doctor", "history", "--table", name, "--output", "json")
     result = checks(done)
     of_table = [check for name, check in result.items() if name.startswith("table ")]
+    if kind == "ours":
+        assert of_table.pop()["found"] == "all 0 can be read"
     assert {check["found"] for check in of_table} == {of_table[0]["found"]}
     assert message in of_table[0]["found"]
     assert len(of_table) == (2 if kind == "ours" else 1)

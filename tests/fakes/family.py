@@ -126,6 +126,9 @@ class FamilyHistory:
         entry = AuditEntry(key, MORNING, whole, 1, None, run_summary=self.facts.get(key, FACTS))
         return make_summary(entry, version, "digest")
 
+    def take_unreadable(self) -> tuple[()]:
+        return ()
+
     def runs(self, query: RunQuery[AuditSummary], **_: Any) -> Iterator[AuditSummary]:
         """Yields the runs of the queried family, newest first; other queries yield nothing."""
         ends = {key: whole["job"]["ended_at"] for (key, _), whole in self.documents.items()}

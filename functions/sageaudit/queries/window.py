@@ -22,6 +22,9 @@ _WEEK = re.compile(r"\d{4}-W\d\d\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
 FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
 """The start of the month of SageMaker's first release. No earlier days are read."""
+_PAST_YEAR = 2016
+_FUTURE_YEAR = 2196
+"""Leap years before SageMaker and far in the future, so that every date of a leap year exists."""
 _MAX_CLOCK_LAG = timedelta(hours=1)
 """The most that a computer's clock may be behind. AWS refuses requests if it is off by minutes."""
 DAY_FORMATS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
@@ -151,10 +154,10 @@ def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] |
         return (first - ONE_DAY).replace(day=1), first
     try:
         if _MONTH.match(text):
-            start = parse_moment(f"{text}-01")
+            start = parse_moment(f"{_clamp_year(text)}-01")
             return start, (start + 31 * ONE_DAY).replace(day=1)
         if _WEEK.match(text):
-            start = parse_moment(f"{text}-1")
+            start = parse_moment(f"{_clamp_year(text)}-1")
             return start, start + 7 * ONE_DAY
     except ValueError:
         pass
@@ -167,9 +170,17 @@ def _parse_moment(text: str, now: datetime) -> datetime | None:
     if not _MOMENT.match(text):
         return None
     try:
-        return parse_moment(text)
+        return parse_moment(_clamp_year(text))
     except ValueError:
         return None
+
+
+def _clamp_year(text: str) -> str:
+    """Returns a date with the nearest year that is before SageMaker's first or in the future."""
+    if text.startswith("0000"):  # no year
+        return text
+    year = min(max(int(text[:4]), _PAST_YEAR), _FUTURE_YEAR)
+    return f"{year}{text[4:]}"
 
 
 def _days_before(moment: datetime, days: int) -> datetime:

@@ -253,7 +253,7 @@ def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
     first, over, again, *_ = (card.splitlines()[0] for card in watch.cards)
     who = "2 x ml.g4dn.12xlarge training job train"
     assert first == f"{who} has done no GPU work for 57 min: it costs $9.78 an hour"
-    assert over == f"{who} is at work again after 60 min without work: it cost $9.78 meanwhile"
+    assert over == f"{who} is at work again after 1 h without work: it cost $9.78 meanwhile"
     assert again == f"{who} has again done no GPU work for 57 min: it costs $9.78 an hour"
 
 
@@ -312,7 +312,7 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
         "2 x ml.g4dn.12xlarge training job llm-7b has done no GPU work for 57 min: it costs $9.78 "
         "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
-        "So far: $14.67 in 90 min\n"
+        "So far: $14.67 in 1 h 30 min\n"
         "Remaining: up to $1,158.93 more, 4 d 22 h until its limit\n"
         "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
         "--since 2026-05-20T12:00:00Z --region us-east-1\n"
