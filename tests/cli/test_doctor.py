@@ -223,7 +223,7 @@ def test_stored_items_that_cannot_be_read_are_named(run: Run, tmp_path: Path) ->
     for named in ("training-job/a#", "training-job/b#", "recommendation_id abcdefgh"):
         assert named in found
     listed = run("history", "--history", path, "--since", "2026-11-01")
-    assert "1 stored item cannot be read and is missing" in listed.stderr
+    assert "what was printed lacks 1 stored item that cannot be read" in listed.stderr
     assert f"sageaudit doctor --history {path}" in listed.stderr
 
 

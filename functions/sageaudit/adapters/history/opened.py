@@ -61,11 +61,12 @@ class HistorySource(Struct, frozen=True):
     def _warn_about_unreadable(self) -> None:
         if not (count := len(self.history.take_unreadable())):
             return
-        items = f"{count} stored items cannot be read and are"
-        items = "1 stored item cannot be read and is" if count == 1 else items
         option = "--history" if self.session is None else "--table"
         command = f"sageaudit doctor {option} {shlex.quote(self.name)}"
-        self.warn(f"{items} missing from what was printed: `{command}` names what it is")
+        lacks, named = ("1 stored item that cannot be read", "it")
+        if count > 1:
+            lacks, named = (f"{count} stored items that cannot be read", "them")
+        self.warn(f"what was printed lacks {lacks}: `{command}` names {named}")
 
 
 def default_path() -> Path:
