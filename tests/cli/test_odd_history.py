@@ -76,7 +76,7 @@ def odd_documents(path: Path, copy: Path) -> Iterator[str]:
     """Yields the name of each odd leaf of a run's document, while `copy` has this document."""
     whole = document("a")
     cases = product(odd_values.paths(whole), (*ODD_VALUES, ABSENT))
-    for leaf, value in some_of(cases, each=101):
+    for leaf, value in some_of(cases, each=401):
         shutil.copy(path, copy)
         with closing(sqlite3.connect(copy)) as sql, sql:
             odd = gzip_json(replaced(whole, leaf, value))

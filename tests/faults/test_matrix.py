@@ -13,6 +13,8 @@ from tests.faults.stories import stories
 from tests.faults.verdict import Case, judge
 
 PARTS = 48
+POISONED = ("notified", "roll-up", "lost event", "digest", "hangs")
+"""The stories with unreadable items; `python -m tests.faults.cell "beside a"` plays all."""
 Record = Callable[[str, object], None]
 SAMPLE = (
     "notified/audit/sagemaker.DescribeTrainingJob#1/throttled-for-ever",
@@ -91,7 +93,8 @@ def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
 @pytest.mark.parametrize("part", range(12))
 def test_each_item_that_cannot_be_read(part: int, record_property: Record) -> None:
     """Beside such an item every job ends as if it were not there, and it is counted."""
-    run(poisoned_cells()[part::12], record_property)
+    chosen = [case for case in poisoned_cells() if case.story.name in POISONED]
+    run(chosen[part::12], record_property)
 
 
 def test_a_sample_of_the_matrix(record_property: Record) -> None:
