@@ -107,7 +107,7 @@ WRONG = [
     ("scan --policy no-such-file", 2, "no-such-file"),
     ("scan --recordings . --region eu-west-1", 2, "--recordings does not use AWS"),
     ("scan --recordings no-such-folder", 2, "no-such-folder"),
-    ("scan --recordings . --history h.db --dry-run", 2, "has no .json file"),
+    ("scan --recordings . --history h.db --dry-run", 2, "has no .json or .jsonl file"),
     ("scan --recordings . --until 2026-01-01", 2, "--until with --recordings needs --since"),
     ("scan --recordings . --coverage", 2, "recordings have no bill"),
     ("scan --organization", 2, "--organization needs --role NAME"),

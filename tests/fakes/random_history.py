@@ -50,7 +50,11 @@ def cached_reads(history: History) -> History:
         return cache(lambda *words, **more: [*ask(*words, **more)])
 
     cached: Any = SimpleNamespace(
-        runs=once(history.runs), daily_sums=once(history.daily_sums), summary=cache(history.summary)
+        runs=once(history.runs),
+        daily_sums=once(history.daily_sums),
+        summary=cache(history.summary),
+        take_unreadable=history.take_unreadable,
+        unreadable_items=history.unreadable_items,
     )
     return cast("History", cached)
 

@@ -8,7 +8,7 @@ from tests.infra.test_alarms import EVERY
 
 ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "functions" / "sageaudit" / "adapters" / "lambda_runtime"
-COUNTING = (*ROOT.glob("functions/*/handler.py"), RUNTIME / "batch.py")
+COUNTING = (*ROOT.glob("functions/*/handler.py"), RUNTIME / "batch.py", RUNTIME / "report.py")
 NAME = re.compile(r"Abandoned|Defects|Requeued|(?:[A-Z][a-z]+){2,}")
 
 

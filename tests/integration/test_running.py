@@ -66,7 +66,7 @@ def test_of_six_running_jobs_two_hang_and_one_recovers() -> None:
             current_scene.aws.put_metrics(job)
         current_scene.aws.advance(NOON + 4 * HOUR)
         hangs = "has done no GPU work for 59 min: it costs $25.25 an hour"
-        works = "is at work again after 90 min without work: it cost $37.88 meanwhile"
+        works = "is at work again after 1 h 30 min without work: it cost $37.88 meanwhile"
         news = [("vision-recovers", hangs), ("llm-7b-hangs", hangs), ("vision-recovers", works)]
         said = [f"ml.p4d.24xlarge training job {name} {what}" for name, what in news]
         assert sorted(mail.splitlines()[0] for mail in current_scene.mails()) == sorted(said)

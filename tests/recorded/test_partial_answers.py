@@ -72,3 +72,16 @@ def test_a_missing_time_is_missing_and_nothing_else(kind: JobKind, status: str) 
         assert can_say_never_started or "never started" not in text, answer
         assert not has_ended or "not ended" not in text, answer
         assert not has_ended or "still running" not in text, answer
+
+
+@pytest.mark.money
+@pytest.mark.parametrize("kind", [JobKind.TRAINING, JobKind.PROCESSING])
+def test_a_failed_run_loses_all_of_a_known_bill(kind: JobKind) -> None:
+    """Whichever of its other times are missing."""
+    bills = 0
+    for answer in answers(kind, "Failed"):
+        document = audit_parsed_recording(parse(answer), Policy())
+        if document["bill"]["total_usd"]:
+            bills += 1
+            assert document["lost_usd"] == document["bill"]["total_usd"], answer
+    assert bills

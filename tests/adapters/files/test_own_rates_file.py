@@ -29,7 +29,7 @@ RATES = st.builds(
     OwnRate,
     region=st.sampled_from(["us-east-1", "us-gov-west-1", "eu-central-2"]),
     component=st.sampled_from(Component),
-    what=st.sampled_from(["ml.g5.2xlarge", "ml.p6-b200.48xlarge", "VolumeUsage.gp2"]),
+    product=st.sampled_from(["ml.g5.2xlarge", "ml.p6-b200.48xlarge", "VolumeUsage.gp2"]),
     usd=st.decimals("0.000001", 9999, places=6),
     first=st.dates(date(2020, 1, 1), date(2025, 1, 1)),
     last=st.dates(date(2025, 1, 1), date(2030, 1, 1)),

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.adapters.files.stored_policy import from_text, load, to_text
+from sageaudit.domain.moments import FIRST_DAY, LAST_DAY
 from sageaudit.domain.policy.policy import Mode, Policy
 from sageaudit.errors import BadPolicy
 
@@ -136,7 +137,7 @@ SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     str: NAMES,
     Mode: st.sampled_from(get_args(Mode)),
     bool: st.booleans(),
-    date: st.dates(),
+    date: st.dates(FIRST_DAY, LAST_DAY),
     float: st.floats(0, 1e12),
     int: st.integers(0, 100),
     Decimal: st.decimals(0, 10**12, allow_nan=False, allow_infinity=False),

@@ -313,7 +313,7 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
         "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
         "So far: $14.67 in 1 h 30 min\n"
-        "Remaining: up to $1,158.93 more, 4 d 22 h until its limit\n"
+        "Remaining: up to $1,158.93 more, 4 d 23 h until its limit\n"
         "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
         "--since 2026-05-20T12:00:00Z --region us-east-1\n"
         f"Stop it, in account {ACCOUNT}: aws sagemaker stop-training-job "

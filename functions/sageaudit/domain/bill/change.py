@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from msgspec import Struct
@@ -24,16 +25,28 @@ class Stage(enum.IntEnum):
     PURCHASE = 7
 
 
+_NO_TIME = datetime(2017, 11, 1, tzinfo=UTC)
+"""Stands for the time of a run without any: a run that does not happen costs nothing at any time.
+"""
+
+
 class DropRun(Struct, frozen=True):
     """The run does not happen, because it produced nothing."""
 
     stage = Stage.RUN
 
     def apply(self, job: Job) -> Job:
-        """Returns the job as if it had never started, without its warm pool."""
+        """Returns the job as if it had never started, without its warm pool.
+
+        A job has never started only if its creation and end are known, so a missing one is filled.
+        """
+        times = (job.created_at, job.started_at, job.ended_at, job.last_modified_at)
+        known_at = next(filter(None, times), _NO_TIME)
         return replace(
             job,
             status="Stopped",
+            created_at=known_at,
+            ended_at=job.ended_at or known_at,
             started_at=None,
             training_s=None,
             billable_s=None,

@@ -47,7 +47,7 @@ def read_audit(history: History, key: JobKey, version: int | None = None) -> Aud
         document = history.audit(key, version)
     except UnreadableItem:
         return None
-    return document if document and document["schema"] == SCHEMA else None
+    return document if document and document.get("schema") == SCHEMA else None
 
 
 def make_detail(
