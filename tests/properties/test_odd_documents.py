@@ -81,7 +81,7 @@ def test_an_odd_leaf_is_refused_or_read_by_everything(name: str) -> None:
     """Each part in turn is each odd value, or absent; nothing else fails than the border."""
     whole = stored(DOCUMENTS[name]())
     failed = list[tuple[object, object, str]]()
-    for path, value in some_of(product(paths(whole), (*ODD_VALUES, ABSENT)), each=5):
+    for path, value in some_of(product(paths(whole), (*ODD_VALUES, ABSENT)), each=11):
         document = stored(replaced(whole, path, value))
         if document is None:
             continue
