@@ -253,7 +253,7 @@ def test_an_odd_column_of_a_file_harms_only_its_row(tmp_path: Path) -> None:
         fill(history)
         before = answers(questions(history))
     failed = {}
-    for place in odd_files(path, copy, each=3):
+    for place in odd_files(path, copy, each=11):
         with SqliteHistory(copy, clock=lambda: NOON) as history:
             if harmed := harm(before, answers(questions(history))):
                 failed[place] = harmed
