@@ -27,6 +27,17 @@ def paths() -> Iterator[tuple[str, ...]]:
             yield from ((name, inner) for inner in command.list_commands(CONTEXT))
 
 
+def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yields every command and subcommand, each after its path."""
+    for path in paths():
+        command: click.Command | None = cli
+        for name in path:
+            assert isinstance(command, click.Group)
+            command = command.get_command(CONTEXT, name)
+        assert command is not None
+        yield path, command
+
+
 def test_each_file_is_a_command_of_its_name() -> None:
     """No other file is edited to add a command."""
     names = cli.list_commands(CONTEXT)

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sageaudit.cli.main import cli
-from tests.cli.test_commands import CONTEXT, paths
+from tests.cli.test_commands import commands
 from tests.fakes.command_line import Run
 
 _DATE_PARAMETERS = {"since", "until", "month_text"}
@@ -43,12 +42,7 @@ of another script."""
 
 def date_options() -> Iterator[tuple[tuple[str, ...], str]]:
     """Yields each command with an option that takes a date, and the option."""
-    for path in paths():
-        command: click.Command | None = cli
-        for name in path:
-            assert isinstance(command, click.Group)
-            command = command.get_command(CONTEXT, name)
-        assert command is not None
+    for path, command in commands():
         for parameter in () if isinstance(command, click.Group) else command.params:
             if parameter.name in _DATE_PARAMETERS:
                 yield path, parameter.opts[0]
@@ -61,9 +55,15 @@ def test_all_options_with_dates_are_found() -> None:
 
 @pytest.mark.parametrize(("path", "option"), [*date_options()], ids=str)
 def test_a_text_that_is_no_date_is_refused_in_one_sentence(
-    run: Run, file: Path, path: tuple[str, ...], option: str
+    run: Run,
+    file: Path,
+    path: tuple[str, ...],
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The sentence begins with the option, and nothing is read before."""
+    monkeypatch.chdir(tmp_path)  # where a command that accepted a text would write
     history = () if path in {("account",), ("backfill",)} else ("--history", file)
     beginning = "reopen takes no --until" if path[-1] == "reopen" else f"{option} "
     for text in _NO_DATES:

@@ -7,15 +7,13 @@ from contextlib import closing
 from itertools import product
 from pathlib import Path
 
-import click
 import pytest
 
 from sageaudit.adapters.files.exact_json import gzip_json
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import clock
-from sageaudit.cli.main import cli
 from tests.adapters.history.test_odd_items import fill, odd_files
-from tests.cli.test_commands import CONTEXT, paths
+from tests.cli.test_commands import commands
 from tests.fakes.command_line import Run
 from tests.fakes.entries import NOON, document
 from tests.properties import odd_values
@@ -39,14 +37,9 @@ NOT_RUN = {"audit", "scan", "reconcile", "check", "doctor"}
 """They need AWS or another file beside the history."""
 
 
-def commands() -> Iterator[tuple[str, ...]]:
+def reading_commands() -> Iterator[tuple[str, ...]]:
     """Yields every command that reads a history."""
-    for path in paths():
-        command: click.Command | None = cli
-        for name in path:
-            assert isinstance(command, click.Group)
-            command = command.get_command(CONTEXT, name)
-        assert command is not None
+    for path, command in commands():
         if path[0] not in NOT_RUN and any(option.name == "history" for option in command.params):
             yield (*path, *ARGUMENTS.get(" ".join(path), ()))
     yield ("history", "--rule", "gpu-underused")
@@ -92,7 +85,7 @@ def test_an_odd_value_ends_no_command_as_a_bug(
     copy = path.with_name("copy.db")
     failed = []
     for place in make(path, copy):
-        for words in commands():
+        for words in reading_commands():
             done = run(*words, "--history", copy)
             if "a bug in sageaudit" in done.stderr or "Traceback" in done.stderr:
                 failed.append((place, " ".join(words), done.stderr[-200:]))

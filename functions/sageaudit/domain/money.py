@@ -1,6 +1,7 @@
 """Formats dollars and prices for people: the only rounding of an exact amount.
 
-`output/text/money.py` adds how exactly an amount is known.
+`output/text/money.py` adds how exactly an amount is known. `check_figure` refuses numbers that
+cannot be rounded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,15 @@ LESS_THAN_CENT = f"<${CENT}"
 _MICRO = Decimal("0.000001")
 _MAX_EXPONENT = 20
 """No amount of a job has more digits."""
+_MAX_FIGURE_EXPONENT = 24
+"""Stored figures with more digits, before or after the point, could not be rounded."""
+
+
+def check_figure(number: Decimal) -> Decimal:
+    """Returns the number. Raises ValueError if no figure of a job can be so large or small."""
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_FIGURE_EXPONENT:
+        raise ValueError(f"{number} is not a figure of a job")
+    return number
 
 
 def format_usd(amount: Decimal | None) -> str:

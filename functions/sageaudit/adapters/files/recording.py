@@ -119,13 +119,13 @@ def find_recordings(document: object, name: str) -> list[FileRecording]:
         answers = find_answers(document)
     except RecursionError:
         return [FileRecording(name, BadRecording(f"{name}: {text_file.TOO_DEEPLY_NESTED}"))]
-    for found in answers:
-        place = f"{name}: {found.place}" if found.place else name
-        recordings.append(FileRecording(place, _parse_found(found.content, place)))
+    for answer in answers:
+        place = f"{name}: {answer.place}" if answer.place else name
+        recordings.append(FileRecording(place, _parse_answer(answer.content, place)))
     return recordings
 
 
-def _parse_found(
+def _parse_answer(
     content: Mapping[str, Any] | str, place: str
 ) -> Recording | RecordedSet | BadRecording:
     if isinstance(content, str):

@@ -27,6 +27,7 @@ from sageaudit.domain.audit.record import Detail, FindingRow
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.moments import as_utc, parse_day, parse_moment
+from sageaudit.domain.money import check_figure
 from sageaudit.domain.resize.candidate import CostlierStep
 
 MAX_TEXT_LENGTH = 2_000
@@ -43,8 +44,6 @@ StoredT = TypeVar(
 )
 RowT = TypeVar("RowT", bound=Struct)
 MAX_NAME_LENGTH = 200
-_MAX_EXPONENT = 24
-"""Figures with more digits are no figures of a job, and would fail when they are rounded."""
 _MAX_DETAIL_BYTES = 350_000
 """The maximum size of a detail's gzipped description and series. A larger detail loses its series.
 """
@@ -54,11 +53,8 @@ _FIELDS_IN_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
 
 
 def read_decimal(value: Any) -> Decimal:
-    """Returns the number. Raises ValueError if no figure of a job can be so large or small."""
-    number = Decimal(value)
-    if not number.is_finite() or abs(number.adjusted()) > _MAX_EXPONENT:
-        raise ValueError(f"{number} is not a figure of a job")
-    return number
+    """Returns a stored figure. Raises one of PARSE_ERRORS for anything else."""
+    return check_figure(Decimal(value))
 
 
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {

@@ -23,17 +23,16 @@ from typing import (
 from msgspec import convert, defstruct
 
 from sageaudit.domain.audit.document import AuditDocument
-
-_MAX_EXPONENT = 24
-"""Figures with more digits, before or after the point, are no figures of a job."""
+from sageaudit.domain.money import check_figure
 
 
 class Figure:
-    """Checks a number of a document, which is a Decimal that can be rounded. Raises ValueError."""
+    """Checks a number of a document. Raises TypeError or ValueError if it is not a figure."""
 
     def __init__(self, value: object) -> None:
-        if not isinstance(value, Decimal) or abs(value.adjusted()) > _MAX_EXPONENT:
-            raise ValueError(f"{value} is not a figure")
+        if not isinstance(value, Decimal):
+            raise TypeError(f"{value} is not a decimal")
+        check_figure(value)
 
 
 def check_document(value: object) -> AuditDocument:

@@ -107,9 +107,7 @@ def requests_in_definition(
                 body=body,
                 label=title,
                 shape=REQUEST_SHAPES[kind],
-                origin=Origin((*origin.base_path, *place, "Arguments"))
-                if origin.is_inline
-                else origin,
+                origin=origin.of_part((*place, "Arguments")),
                 name_source="its pipeline",
                 region=region,
                 step=step_name,

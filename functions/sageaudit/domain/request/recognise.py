@@ -32,7 +32,6 @@ from sageaudit.domain.request.terraform import requests_in_plan
 from sageaudit.domain.request.unwrapped import unwrap
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import MalformedData
-from sageaudit.structs import replace
 
 
 class FileFormat(enum.StrEnum):
@@ -268,7 +267,7 @@ def _trial_requests(tuning: Request, kind: JobKind, definition: str) -> list[Req
             body=body,
             label=f"{tuning.label}, {tuning.path_text(place)}",
             shape=TRIAL_SHAPE,
-            origin=replace(tuning.origin, base_path=tuning.origin.path_in_file(place)),
+            origin=tuning.origin.of_part(place),
             name_source=f"the {tuning.kind.spec.label}",
             region=tuning.region,
             note=tuning.note,

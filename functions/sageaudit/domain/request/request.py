@@ -182,6 +182,10 @@ class Origin(Struct, frozen=True):
         """Returns the path in the file of a part of the request. `()` is the whole request."""
         return (*self.base_path, *place) if self.is_inline else self.base_path
 
+    def of_part(self, place: Path) -> Origin:
+        """Returns the origin of a part, such as of a step's request in a pipeline definition."""
+        return replace(self, base_path=self.path_in_file(place))
+
 
 class Request(Struct, frozen=True, dict=True):
     """A Create*Job request, or one definition of a tuning job's training jobs.

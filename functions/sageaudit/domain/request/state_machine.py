@@ -66,7 +66,7 @@ def requests_in_state_machine(
                     body=body,
                     label=title,
                     shape=REQUEST_SHAPES[kind],
-                    origin=Origin((*origin.base_path, *place, key)) if origin.is_inline else origin,
+                    origin=origin.of_part((*place, key)),
                     region=region,
                     note=note,
                 )
