@@ -81,11 +81,13 @@ def alarm_specs(
     work_queues: Mapping[str, str],
     notices_queues: Mapping[str, str],
     dead_letters: Mapping[str, str],
+    is_watch_on: bool,
 ) -> Iterator[AlarmSpec]:
     """Yields all alarms.
 
     `functions`: function names by handler. `notices_queues`: queue names by channel. `work_queues`,
     `dead_letters`: queue names by the name that alarms use. All values are physical names.
+    `is_watch_on`: whether running jobs are checked.
     """
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
@@ -104,6 +106,7 @@ def alarm_specs(
         MetricSource("DeliveryFailed", {"service": "deliver"}),
     )
     yield from _sweep_alarms(functions["sweep"])
+    yield from _watch_alarms(functions["watch"], is_on=is_watch_on)
     yield AlarmSpec(
         "DigestReport",
         "digest-report",
@@ -116,10 +119,10 @@ def alarm_specs(
 def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
     """Yields the alarms of functions.
 
-    The sweep and the digest have none here: after their retries they leave a dead letter. A timeout
+    Sweep, watch and digest have none here: after their retries they leave a dead letter. A timeout
     counts as an error. A message that crashed another function is delivered again.
     """
-    message_handlers = [name for name in functions if name not in {"sweep", "digest"}]
+    message_handlers = [name for name in functions if name not in {"sweep", "watch", "digest"}]
     for handler in message_handlers:
         yield AlarmSpec(
             f"{handler.capitalize()}Errors",
@@ -264,6 +267,36 @@ def _decision_alarms(notify: str) -> Iterator[AlarmSpec]:
     )
 
 
+def _silent_alarm(name: str, function: str, subject: str, consequence_text: str) -> AlarmSpec:
+    return AlarmSpec(
+        name,
+        "sweep-silent",
+        (MetricSource("Invocations", {"FunctionName": function}, LAMBDA),),
+        f"{subject} no longer runs, so {consequence_text}",
+        f"{subject} is invoked every 15 minutes; before its first invocation the metric has no "
+        "values, so that a new installation raises no alarm",
+        period_s=30 * MINUTE_S,
+        alarm_if_no_data=True,
+    )
+
+
+def _watch_alarms(function: str, *, is_on: bool) -> Iterator[AlarmSpec]:
+    watch = {"service": "watch"}
+    if is_on:
+        yield _silent_alarm("WatchSilent", function, "the watch", "running jobs are not checked")
+    yield AlarmSpec(
+        "WatchFailing",
+        "watch-failing",
+        (MetricSource("WatchFailed", watch), MetricSource("RunningJobsNotChecked", watch)),
+        "for most of an hour running jobs could not be checked, or not all within the time",
+        "a job is checked again 15 minutes later; three failures of four do not end by themselves",
+        expression=SUM_STATISTIC,
+        period_s=15 * MINUTE_S,
+        periods=4,
+        datapoints=3,
+    )
+
+
 def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
     sweep = {"service": "sweep"}
     yield AlarmSpec(
@@ -278,15 +311,18 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         period_s=HOUR_S,
         threshold=2,
     )
+    yield _silent_alarm("SweepSilent", function, "the sweep", "lost events are not noticed")
     yield AlarmSpec(
-        "SweepSilent",
-        "sweep-silent",
-        (MetricSource("Invocations", {"FunctionName": function}, LAMBDA),),
-        "the sweep no longer runs, so lost events are not noticed",
-        "the sweep is invoked every 15 minutes; before its first invocation the metric has no "
-        "values, so that a new installation raises no alarm",
-        period_s=30 * MINUTE_S,
-        alarm_if_no_data=True,
+        "ListsLate",
+        "lists-late",
+        (MetricSource("OldestListSeconds", sweep),),
+        "a list of jobs was not read to its end for more than two hours, although sweeps run",
+        "with 1,000 accounts in two regions each list is read within 30 minutes; a list that is "
+        "late for two hours is throttled, or its account has too many jobs",
+        statistic="Maximum",
+        period_s=15 * MINUTE_S,
+        threshold=2 * HOUR_S,
+        periods=2,
     )
     yield AlarmSpec(
         "EventsLost",

@@ -45,6 +45,7 @@ def synthesize(
         members=policy.members,
         channels=policy.channels,
         digest=policy.digest if policy.mode == "notify" else None,
+        is_watch_on=policy.watch is not None and policy.mode == "notify",
     )
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template

@@ -98,7 +98,8 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *profile_options], environment)
     # The CDK CLI asks before it grants permissions, and fails without a terminal.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
-    member_regions = [region for region in policy.members.regions if region != session.region_name]
+    own_regions = policy.members.regions_of(account, session.region_name)
+    member_regions = [region for region in own_regions if region != session.region_name]
     old_member_regions = old_outputs.get(MEMBER_REGIONS, "none").split(",")
     # Before the deployment, as only the stack's old output has the regions to remove.
     removed_regions = [

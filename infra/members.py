@@ -73,9 +73,13 @@ def assumable_roles(members: MemberAccounts) -> Iterator[Grant]:
     }
     if members.organization is None:
         arns |= {_role(account, role) for account, role in name_by_account.items()}
-    elif name_by_account:
+    else:
+        # AWS's own managed policies use this key for sts:AssumeRole, such as
+        # AWS-SSM-DiagnosisAutomation-OperationalAccountAdministrationRolePolicy.
         condition = {"StringEquals": {"aws:ResourceOrgID": members.organization}}
-        yield sorted({_role("*", role) for role in name_by_account.values()}), condition
+        names = {*name_by_account.values(), *filter(None, [members.organization_role])}
+        if names:
+            yield sorted(_role("*", role) for role in names), condition
     if arns:
         yield sorted(arns), None
 

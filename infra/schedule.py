@@ -1,4 +1,4 @@
-"""The schedules on which EventBridge Scheduler invokes the sweep and the digest."""
+"""The schedules on which EventBridge Scheduler invokes the sweep, the watch and the digest."""
 
 from __future__ import annotations
 
@@ -34,6 +34,16 @@ SWEEP_SCHEDULE = ScheduleSpec(
     f"rate({int(SWEEP_INTERVAL.to_minutes())} minutes)",
     SWEEP_INTERVAL,
 )
+
+
+def watch_schedule(*, is_enabled: bool) -> ScheduleSpec:
+    """Returns the schedule of the watch: as often as the sweep, which stores the running jobs."""
+    return ScheduleSpec(
+        "sageaudit: checks running jobs",
+        SWEEP_SCHEDULE.expression,
+        SWEEP_INTERVAL,
+        is_enabled=is_enabled,
+    )
 
 
 def digest_schedule(digest: DigestSchedule | None) -> ScheduleSpec:

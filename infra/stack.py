@@ -18,7 +18,7 @@ from infra.history import HistoryTable
 from infra.members import assumable_roles, check_members
 from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, MEMBER_REGIONS, SEND_MESSAGES
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
-from infra.schedule import SWEEP_SCHEDULE, Schedule, digest_schedule
+from infra.schedule import SWEEP_SCHEDULE, Schedule, digest_schedule, watch_schedule
 from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
@@ -30,12 +30,19 @@ from sageaudit.adapters.aws.stack_outputs import (
     pascal_case,
 )
 from sageaudit.adapters.channels.services import SERVICES, ChannelChoices
-from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger, sweep_notes
+from sageaudit.adapters.history.dynamo import (
+    alert_ledger,
+    member_registry,
+    send_ledger,
+    sweep_notes,
+)
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.keys import (
     CHANNEL_PREFIX,
     DELIVERY_PREFIX,
+    MEMBERS_PK,
     RECOMMENDATIONS_PK,
+    SWEEP_PK,
 )
 from sageaudit.adapters.history.dynamo.table_writes import (
     TableWrites,
@@ -60,6 +67,7 @@ class SageAuditStack(cdk.Stack):
     channels.
 
     `members`, `channels`: as in the policy. `digest`: when the digest is sent; None means never.
+    `is_watch_on`: whether running jobs are checked.
     """
 
     def __init__(
@@ -72,6 +80,7 @@ class SageAuditStack(cdk.Stack):
         members: MemberAccounts,
         channels: ChannelChoices,
         digest: DigestSchedule | None,
+        is_watch_on: bool,
     ) -> None:
         super().__init__(
             scope,
@@ -83,6 +92,7 @@ class SageAuditStack(cdk.Stack):
         self._settings = settings
         self._members = check_members(members)
         self._channels = channels
+        self._is_watch_on = is_watch_on
         self.history = HistoryTable(self, "History", existing_table=settings.table)
         self.trigger = Trigger(
             self,
@@ -102,13 +112,19 @@ class SageAuditStack(cdk.Stack):
         workers = {
             "audit": self._create_audit_function(),
             "sweep": self._create_sweep_function(),
+            "watch": self._create_watch_function(),
             "notify": self._create_notify_function(),
             "deliver": self._create_deliver_function(),
             "digest": self._create_digest_function(digest),
         }
         self.schedules = {}
         group = scheduler.CfnScheduleGroup(self, "Schedules", name=cdk.Aws.STACK_NAME)
-        for name, spec in {"sweep": SWEEP_SCHEDULE, "digest": digest_schedule(digest)}.items():
+        specs = {
+            "sweep": SWEEP_SCHEDULE,
+            "watch": watch_schedule(is_enabled=is_watch_on),
+            "digest": digest_schedule(digest),
+        }
+        for name, spec in specs.items():
             function, schedule_id = workers[name].function, f"{name.capitalize()}Schedule"
             self.schedules[name] = Schedule(
                 self, schedule_id, function=function, group=group, spec=spec
@@ -134,8 +150,9 @@ class SageAuditStack(cdk.Stack):
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
             "SweepDeadLettersUrl": self.schedules["sweep"].dead_letters.queue_url,
+            "WatchDeadLettersUrl": self.schedules["watch"].dead_letters.queue_url,
             "DigestDeadLettersUrl": self.schedules["digest"].dead_letters.queue_url,
-            MEMBER_REGIONS: ",".join(members.regions) or "none",
+            MEMBER_REGIONS: ",".join(members.all_regions) or "none",
             AUDITS_AT_ONCE: str(self._settings.audits_at_once),
             "SweepFunctionName": workers["sweep"].function.function_name,
             **{
@@ -173,8 +190,10 @@ class SageAuditStack(cdk.Stack):
                 "UndecidedAudits": self.notices.undecided.queue_name,
                 "NoticesDeadLetters": self.notices.dead_letters.queue_name,
                 "SweepDeadLetters": self.schedules["sweep"].dead_letters.queue_name,
+                "WatchDeadLetters": self.schedules["watch"].dead_letters.queue_name,
                 "DigestDeadLetters": self.schedules["digest"].dead_letters.queue_name,
             },
+            is_watch_on=self._is_watch_on,
         )
 
     def _audit_delay(self) -> cdk.Duration:
@@ -219,13 +238,14 @@ class SageAuditStack(cdk.Stack):
             dynamo_history.RECORD_WRITES,
             price_list.CACHE_WRITES,
             sweep_notes.WRITES,
+            member_registry.MEMBER_WRITES,
+            member_registry.ADD_EVENT_WRITES,
         )
         audit.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.allow(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
         audit.allow(secrets.PERMISSIONS, self._secret_arn(FINGERPRINT_KEY))
-        for role_arns, condition in assumable_roles(self._members):
-            audit.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
+        self._allow_members(audit)
         feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
 
@@ -245,27 +265,57 @@ class SageAuditStack(cdk.Stack):
         )
         sweep.allow(sagemaker.LIST_PERMISSIONS, "*")
         sweep.allow(sweep_notes.READ_PERMISSIONS, table)
-        sweep.allow(price_list.CACHE_READ_PERMISSIONS, table)
-        indexes = ("by-family", "due")
         sweep.allow(
-            dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
+            sweep_notes.LIST_PERMISSIONS,
+            table,
+            conditions=partition_key_condition([SWEEP_PK, *member_registry.READ_KEYS]),
         )
+        sweep.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/due")
         sweep.allow(sqs.SEND_PERMISSIONS, queue.queue_arn)
-        # The sweep reads of running jobs what `audit` reads of ended ones.
-        sweep.allow(sagemaker.JOB_PERMISSIONS, *self._job_arns())
-        sweep.allow(cloudwatch.PERMISSIONS, "*")
-        sweep.allow(price_list.PERMISSIONS, "*")
-        sweep.allow(
+        _allow_writes(
+            sweep,
+            table,
+            sweep_notes.WRITES,
+            member_registry.MEMBER_WRITES,
+            member_registry.REMOVE_EVENT_WRITES,
+        )
+        self._allow_members(sweep)
+        return sweep
+
+    def _create_watch_function(self) -> HandlerFunction:
+        """Creates the watch function. It reads of running jobs what `audit` reads of ended ones."""
+        table = self.history.table.table_arn
+        watch = self._worker(
+            "Watch",
+            name="watch",
+            timeout=SWEEP_TIMEOUT,
+            memory_mib=1024,
+            role_name=self._trusted_role_name("watch"),
+            environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
+        )
+        watch.allow(sagemaker.JOB_PERMISSIONS, *self._job_arns())
+        watch.allow(cloudwatch.PERMISSIONS, "*")
+        watch.allow(price_list.PERMISSIONS, "*")
+        watch.allow(price_list.CACHE_READ_PERMISSIONS, table)
+        watch.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
+        watch.allow(
             dynamo_history.READ_DECISIONS_PERMISSIONS,
             table,
-            conditions=partition_key_condition([RECOMMENDATIONS_PK]),
+            conditions=partition_key_condition([RECOMMENDATIONS_PK, SWEEP_PK, MEMBERS_PK]),
         )
         _allow_writes(
-            sweep, table, sweep_notes.WRITES, price_list.CACHE_WRITES, alert_ledger.WATCH_WRITES
+            watch,
+            table,
+            price_list.CACHE_WRITES,
+            alert_ledger.WATCH_WRITES,
+            member_registry.MEMBER_WRITES,
         )
+        self._allow_members(watch)
+        return watch
+
+    def _allow_members(self, function: HandlerFunction) -> None:
         for role_arns, condition in assumable_roles(self._members):
-            sweep.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
-        return sweep
+            function.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
 
     def _create_digest_function(self, schedule: DigestSchedule | None) -> HandlerFunction:
         """Creates the digest function. Its report needs the memory: up to 20,000 jobs have rows."""
@@ -391,7 +441,7 @@ class SageAuditStack(cdk.Stack):
 
         The audit function checks the account and region of each job.
         """
-        region = "*" if self._members.regions else self.region
+        region = "*" if self._members.all_regions else self.region
         for kind in JobKind:
             arn_word = kind.spec.arn_word
             yield self.format_arn(

@@ -17,6 +17,7 @@ from infra.members import forward_statement
 from infra.queues import dead_letter_queue, work_queue
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import BUS_SOURCES, TERMINAL
+from sageaudit.domain.members import HEARTBEAT_DETAIL_TYPE, HEARTBEAT_SOURCE
 from sageaudit.domain.policy.scope import MemberAccounts
 
 
@@ -46,12 +47,13 @@ class Trigger(Construct):
         )
         own_pattern = _terminal_states(account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION])
         self._rule("JobEnded", own_pattern, None)
-        if members.role_by_account or members.regions:
+        if members.has_other_accounts or members.all_regions:
             self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME)
             # Not limited to accounts, as a pattern with all of them would be too long: `audit`
             # checks them.
             self._rule("MemberJobEnded", _terminal_states(), self.bus)
-        if members.role_by_account:
+            self._rule("MemberHeartbeat", _HEARTBEATS, self.bus, "Heartbeats of members")
+        if members.has_other_accounts:
             events.CfnEventBusPolicy(
                 self,
                 "MembersMayForward",
@@ -61,12 +63,16 @@ class Trigger(Construct):
             )
 
     def _rule(
-        self, construct_id: str, pattern: events.EventPattern, bus: events.IEventBus | None
+        self,
+        construct_id: str,
+        pattern: events.EventPattern,
+        bus: events.IEventBus | None,
+        description: str = "SageMaker jobs that reached a final state, and replayed events",
     ) -> None:
         events.Rule(
             self,
             construct_id,
-            description="SageMaker jobs that reached a final state, and replayed events",
+            description=description,
             event_bus=bus,
             event_pattern=pattern,
             targets=[
@@ -80,6 +86,7 @@ class Trigger(Construct):
         )
 
 
+_HEARTBEATS = events.EventPattern(source=[HEARTBEAT_SOURCE], detail_type=[HEARTBEAT_DETAIL_TYPE])
 _KINDS = [kind for kind in JobKind if kind.spec.has_event]
 
 

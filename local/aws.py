@@ -30,6 +30,7 @@ from local.schedule import Schedule
 from local.sources import QueueSource, Source
 from local.stack import create_stack
 from local.streams import StreamSource
+from local.workers import InlineWorkers
 from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
@@ -71,7 +72,9 @@ class LocalAws:
                 "policy": policy,
                 "seconds": lambda: clock.now().timestamp(),
                 "sleep": clock.advance,
+                "open_workers": InlineWorkers,
             },
+            "watch": {"policy": policy, "open_workers": InlineWorkers},
             "digest": {"policy": policy},
         }
         self.functions: dict[str, LocalFunction] = {}
@@ -131,10 +134,11 @@ class LocalAws:
             self.clock.advance_to(until)
 
     def sweep(self) -> None:
-        """Invokes the sweep like its schedule, without waiting for an answer."""
+        """Invokes the sweep, then the watch, like their schedules, without waiting for answers."""
         self.schedule.mark_run()
-        with suppress(FunctionError):
-            self.functions["sweep"].invoke({})
+        for name in ("sweep", "watch"):
+            with suppress(FunctionError):
+                self.functions[name].invoke({})
 
     def digest(self) -> None:
         """Invokes the digest like its schedule."""

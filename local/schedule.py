@@ -1,4 +1,4 @@
-"""A stand-in for EventBridge Scheduler: invokes the sweep at the template's rate."""
+"""A stand-in for EventBridge Scheduler: invokes sweep and watch at the template's rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RATE = re.compile(r"rate\((\d+) minutes\)")
 
 
 class Schedule:
-    """The times of the stack's only schedule with a rate; no times if it is off."""
+    """The times of the stack's schedules with a rate; no times if they are off."""
 
     def __init__(self, clock: LocalClock, *, is_enabled: bool) -> None:
         self.interval = _rate()
@@ -38,12 +38,12 @@ class Schedule:
 
 
 def _rate() -> timedelta:
-    """Returns the rate of the template's schedule, which moto does not create."""
+    """Returns the rate of the template's schedules, which moto does not create."""
     resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
-    expressions = (
+    expressions = {
         resource["Properties"]["ScheduleExpression"]
         for resource in resources
         if resource["Type"] == "AWS::Scheduler::Schedule"
-    )
+    }
     [rate] = filter(None, map(_RATE.fullmatch, expressions))
     return timedelta(minutes=int(rate[1]))

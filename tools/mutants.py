@@ -34,7 +34,7 @@ MODULES = {
     "core": ("domain", "rules", "workflows"),
     "shell": ("workflows", "adapters", "cli/commands"),
 }
-HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")
+HANDLERS = ("audit", "notify", "deliver", "sweep", "watch", "digest")
 """The handlers, which are in the shell too, but outside the package."""
 _OF_CORE = (
     *("domain", "rules", "workflows", "output", "queries", "adapters", "properties"),

@@ -6,9 +6,10 @@ Each message is one EventBridge event:
      "detail": {"TrainingJobName": "...", "TrainingJobArn": "...",
                 "TrainingJobStatus": "Completed"}}
 
-A message that is not about a finished job of an allowed account goes to the dead-letter queue with
+A message that is not about a finished job of an audited account goes to the dead-letter queue with
 its reason. A message that arrives too early is sent again with a delay. A message that fails is
-redelivered.
+redelivered. If another account or region denies access to the job, the event waits in the table,
+and a sweep sends it when the member can be read again. Heartbeats of members are only recorded.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.accounts import AccountClients
 from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimitedClients, client, new_session
@@ -27,6 +30,7 @@ from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, QueueRetries, entry_point
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT_ATTRIBUTE, SqsMessage
@@ -38,16 +42,19 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RecordOutcome, RecordResult
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.ref import JobEndEvent, parse_job_end_event
+from sageaudit.domain.job.ref import AccountRegion, JobEndEvent, parse_job_end_event
+from sageaudit.domain.members import AuditScope, Denial, WaitingEvent, parse_heartbeat
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import SentEvent
 from sageaudit.errors import AwsError, BadSettings, RejectedEvent, malformed_errors
-from sageaudit.ports import History, Queue, SweepStore
+from sageaudit.ports import History, MemberRegistry, Queue, SweepStore
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.workflows.audit.attempt import (
     AlreadyAudited,
     AuditDeferred,
     AuditDependencies,
+    AuditOutcome,
     AuditRecorded,
     AuditTrigger,
     EventDropped,
@@ -67,48 +74,102 @@ _MESSAGE_BY_METRIC = {
 """The log text for each metric that counts an audit."""
 
 
-def audit_message(
+class AuditFunction(Struct, frozen=True):
+    """Processes one message of the queue of finished jobs.
+
+    `seen_today` has the members whose event this process has recorded, with the day.
+    """
+
+    deps: AuditDependencies
+    scope: AuditScope
+    queue: Queue
+    report: RecordReport
+    sweep_store: SweepStore
+    registry: MemberRegistry
+    clock: Callable[[], datetime]
+    seen_today: dict[AccountRegion, date] = field(default_factory=dict)
+
+    def process(self, message: SqsMessage) -> None:
+        """Audits the job of one event, sends the event again with a delay, or lets it wait.
+
+        Raises RejectedEvent, AwsError or MalformedData.
+        """
+        now = self.clock()
+        if (heartbeat := parse_heartbeat(message.body)) is not None:
+            self.report.info("heartbeat", member=str(heartbeat.account_region))
+            seen_at = min(heartbeat.sent_at, now)
+            self.registry.record_seen(heartbeat.account_region, seen_at, heartbeat.template_version)
+            return
+        end_event = parse_job_end_event(message.body, self.scope)
+        self.report.set_labels(job=end_event.ref.arn)
+        self._record_member(end_event, now)
+        wait_counts = {
+            reason: message.attribute_number(f"{WAIT_COUNT_PREFIX}{reason}", 0)
+            for reason in WaitReason
+        }
+        caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
+        try:
+            outcome = audit_finished_job(
+                end_event, self.deps, now=now, caller=caller, wait_counts=wait_counts
+            )
+        except RejectedEvent:
+            raise
+        except Exception as error:  # after any error the message is redelivered
+            if isinstance(error, AwsError) and self._can_wait_for_member(end_event, error):
+                self._wait_for_member(message, end_event, error, now)
+                return
+            _record_event_arrival(end_event, self.sweep_store, now)
+            raise
+        if isinstance(outcome, AuditDeferred):
+            _send_again(message, outcome, wait_counts, self.queue)
+            _record_event_arrival(end_event, self.sweep_store, now)
+        _report_outcome(outcome, message, caller, self.deps.history, self.report)
+
+    def _record_member(self, end_event: JobEndEvent, now: datetime) -> None:
+        """Records that an event of this account and region arrived from AWS, once a day."""
+        account_region = end_event.ref.account_region
+        if (
+            end_event.is_from_aws
+            and account_region != self.scope.home
+            and self.seen_today.get(account_region) != now.date()
+        ):
+            self.registry.record_seen(account_region, now, None)
+            self.seen_today[account_region] = now.date()
+
+    def _can_wait_for_member(self, end_event: JobEndEvent, error: AwsError) -> bool:
+        is_denied = self.scope.is_denied_by_member(end_event.ref.account_region, error)
+        return is_denied and end_event.created_at is not None
+
+    def _wait_for_member(
+        self, message: SqsMessage, end_event: JobEndEvent, error: AwsError, now: datetime
+    ) -> None:
+        # The denial is last: the sweep that it causes then finds the event.
+        ref = end_event.ref
+        key = JobKey(ref.arn, end_event.created_at or now)
+        event = WaitingEvent(ref.account_region, ref.kind, message.body, now)
+        self.registry.add_waiting_event(key, event)
+        self.sweep_store.record_event_sent(key, SentEvent(now, None, waited_for_member=True))
+        self.registry.add_denial(ref.account_region, Denial.from_error(error, now))
+        self.report.count("EventsWaiting")
+        self.report.warning("waits until its member can be read", reason=str(error))
+
+
+def _report_outcome(
+    outcome: AuditOutcome,
     message: SqsMessage,
-    deps: AuditDependencies,
-    settings: AuditSettings,
-    queue: Queue,
+    caller: AuditTrigger,
+    history: History,
     report: RecordReport,
-    sweep_store: SweepStore,
-    *,
-    now: datetime,
 ) -> None:
-    """Audits the job of one event, or sends the event again with a delay."""
-    members = deps.policy.members
-    end_event = parse_job_end_event(
-        message.body,
-        accounts={settings.account_id, *members.role_by_account},
-        regions={settings.region, *members.regions},
-    )
-    report.set_labels(job=end_event.ref.arn)
-    wait_counts = {
-        reason: message.attribute_number(f"{WAIT_COUNT_PREFIX}{reason}", 0) for reason in WaitReason
-    }
-    caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
-    try:
-        outcome = audit_finished_job(
-            end_event, deps, now=now, caller=caller, wait_counts=wait_counts
-        )
-    except RejectedEvent:
-        raise
-    except Exception:  # after any error the message is redelivered
-        _record_event_arrival(end_event, sweep_store, now)
-        raise
     match outcome:
         case AuditDeferred():
-            _send_again(message, outcome, wait_counts, queue)
-            _record_event_arrival(end_event, sweep_store, now)
             report.count("EventsWaiting")
             report.info("later", wait=outcome.wait_reason, reason=outcome.explanation)
         case EventDropped(reason):
             report.count("UnknownJobs")
             report.warning("nothing to audit", reason=reason)
         case AlreadyAudited(summary):
-            _report_repeat(summary, message, deps.history, report)
+            _report_repeat(summary, message, history, report)
         case AuditRecorded(result, _, document):
             is_repeated = (
                 result.outcome is not RecordOutcome.RECORDED and caller is AuditTrigger.DELIVERY
@@ -231,12 +292,18 @@ def build(
         fingerprint_key=_fingerprint_key(settings, time_limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
-    sweep_store = DynamoSweepStore(dynamodb, settings.table_name)
+    audit = AuditFunction(
+        deps,
+        AuditScope(settings.home, policy.members),
+        queue,
+        report,
+        DynamoSweepStore(dynamodb, settings.table_name),
+        DynamoMemberRegistry(dynamodb, settings.table_name),
+        clock,
+    )
     return Batch(
         SqsMessage,
-        lambda message: audit_message(
-            message, deps, settings, queue, report, sweep_store, now=clock()
-        ),
+        audit.process,
         failure_metric="AuditFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),

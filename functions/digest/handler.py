@@ -18,9 +18,10 @@ from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import RecordReport
-from sageaudit.adapters.lambda_runtime.settings import DigestSettings
+from sageaudit.adapters.lambda_runtime.settings import HomeSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
 from sageaudit.domain.policy.policy import Policy
@@ -84,7 +85,7 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = DigestSettings.from_env(environ), session or new_session()
+    settings, session = HomeSettings.from_env(environ), session or new_session()
     time_limit = TimeLimitedClients(session, clock)
     report_time_limit = TimeLimitedClients(session, clock)
     dynamodb = client(time_limit, "dynamodb")
@@ -103,6 +104,7 @@ def build(
         decisions=history,
         policy=policy,
         writers=channel_writers(policy.channels),
+        registry=DynamoMemberRegistry(dynamodb, settings.table_name),
         report_store=S3ReportStore(client(report_time_limit, "s3"), bucket, settings.account_id)
         if bucket
         else None,

@@ -24,10 +24,11 @@ if TYPE_CHECKING:  # every command and function imports this module, few import 
     from sageaudit.domain.audit.sums import Scope, SumRow
     from sageaudit.domain.job.job import Job
     from sageaudit.domain.job.kinds import JobKind
-    from sageaudit.domain.job.ref import JobRef
+    from sageaudit.domain.job.ref import AccountRegion, JobRef
+    from sageaudit.domain.members import Denial, Member, WaitingEvent
     from sageaudit.domain.prices.market import Market
     from sageaudit.domain.running import WatchState
-    from sageaudit.domain.sweep import JobList, ListedJob, ListState, Period, SentEvent
+    from sageaudit.domain.sweep import JobList, ListedJob, Period, SentEvent, SweptRegion
     from sageaudit.domain.usage.measurements import Measurements
     from sageaudit.errors import UnreadableItem
 
@@ -130,11 +131,11 @@ class SweepStore(Protocol):
     def record_installation(self) -> None:
         """Stores the table's creation time as the time of the installation, if none is stored."""
 
-    def list_state(self, job_list: JobList) -> ListState | None:
-        """Returns a list's stored state; None before its first sweep, or if unreadable."""
+    def swept_regions(self) -> dict[AccountRegion, SweptRegion]:
+        """Returns the readable states of all accounts and regions that were ever swept."""
 
-    def save_list_state(self, job_list: JobList, state: ListState) -> None:
-        """Stores the state of a list."""
+    def save_swept_region(self, account_region: AccountRegion, swept: SweptRegion) -> None:
+        """Replaces the state of one account and region."""
 
     def event_record(self, key: JobKey) -> SentEvent | None:
         """Returns when this run's event was last sent or arrived; None if there was none in recent
@@ -146,6 +147,41 @@ class SweepStore(Protocol):
 
     def record_event_arrival(self, key: JobKey, arrived_at: datetime) -> None:
         """Stores that the run's own event arrived, unless an event is already stored."""
+
+
+class MemberRegistry(Protocol):
+    """What is known of members, and the events that wait until a member can be read."""
+
+    def members(self) -> dict[AccountRegion, Member]:
+        """Returns the readable members."""
+
+    def record_seen(
+        self, account_region: AccountRegion, seen_at: datetime, template_version: int | None
+    ) -> None:
+        """Stores when an event of the member arrived, unless a later one has arrived.
+
+        `template_version` is None for an event other than a heartbeat.
+        """
+
+    def add_denial(self, account_region: AccountRegion, denial: Denial) -> None:
+        """Stores what the member denies. Keeps an earlier denial, and when it was last repeated."""
+
+    def replace_denial(self, account_region: AccountRegion, denial: Denial) -> None:
+        """Replaces what the member denies."""
+
+    def clear_denial(self, account_region: AccountRegion, asked_at: datetime) -> bool:
+        """Removes a denial, unless it was repeated since `asked_at`. Returns whether it did."""
+
+    def add_waiting_event(self, key: JobKey, event: WaitingEvent) -> None:
+        """Stores an event until its account and region can be read."""
+
+    def waiting_events(
+        self, account_region: AccountRegion
+    ) -> Iterator[tuple[JobKey, WaitingEvent]]:
+        """Yields the member's waiting events. Reads pages only as needed."""
+
+    def remove_waiting_event(self, key: JobKey, event: WaitingEvent) -> None:
+        """Removes a waiting event."""
 
 
 class Metrics(Protocol):

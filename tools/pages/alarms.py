@@ -17,12 +17,13 @@ from sageaudit.adapters.channels.services import SERVICES
 from tools.pages import DOCS, replace_parts
 
 PAGE = DOCS / "runbook.md"
-FUNCTIONS = ("audit", "notify", "deliver", "sweep", "digest")
+FUNCTIONS = ("audit", "notify", "deliver", "sweep", "watch", "digest")
 DEAD_LETTERS = (
     "FinishedJobsDeadLetters",
     "UndecidedAudits",
     "NoticesDeadLetters",
     "SweepDeadLetters",
+    "WatchDeadLetters",
     "DigestDeadLetters",
 )
 _UNITS = {"IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
@@ -36,6 +37,7 @@ def all_alarm_specs(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
             work_queues={name: name for name in QUEUE_MAX_AGE_S},
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in DEAD_LETTERS},
+            is_watch_on=True,
         )
     )
 

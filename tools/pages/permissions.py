@@ -25,7 +25,7 @@ from sageaudit.workflows.doctor.permissions import (
 )
 from tools.pages import DOCS, replace_parts
 
-FUNCTIONS = ("audit", "notify", "sweep", "digest", "deliver")
+FUNCTIONS = ("audit", "notify", "sweep", "watch", "digest", "deliver")
 PAGE = DOCS / "permissions.md"
 _OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, STACK_OPTION, MEMBERS_OPTION, SEND, FROM_HISTORY)
 _WRITES = {f"dynamodb:{verb}Item" for verb in ("ConditionCheck", "Delete", "Put", "Update")}

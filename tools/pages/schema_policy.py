@@ -22,6 +22,7 @@ from sageaudit.domain.policy.scope import (
     MEMBER_ROLE,
     MIN_IDLE_MINUTES,
     OFF,
+    WHOLE_ORGANIZATION,
     DigestSchedule,
     WatchSettings,
 )
@@ -202,7 +203,19 @@ def _accounts() -> Schema:
         "Other accounts to audit.",
         {
             "members": _key(
-                "Accounts with the role of infra/member.yaml.", {"type": "array", "items": _ACCOUNT}
+                "Accounts with the role of infra/member.yaml, or: organization, for every account"
+                " of the organization whose events arrive.",
+                {"anyOf": [{"type": "array", "items": _ACCOUNT}, {"const": WHOLE_ORGANIZATION}]},
+            ),
+            "group": _rows(
+                "Accounts that are audited only in some regions.",
+                _table(
+                    "",
+                    {
+                        "accounts": _key("The accounts.", {"type": "array", "items": _ACCOUNT}),
+                        "regions": _key("All regions in which they are audited.", _TEXTS),
+                    },
+                ),
             ),
             "role": _key("The name of that role.", _TEXT, MEMBER_ROLE),
             "organization": _key(

@@ -11,11 +11,11 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import SWEEP_SOURCE, JobRef
+from sageaudit.domain.job.ref import SWEEP_SOURCE, AccountRegion, JobRef, region_partition
 from sageaudit.structs import replace
 
 LONGEST_LIFE = timedelta(days=30)
@@ -36,6 +36,7 @@ every 15 minutes."""
 _GRACE = timedelta(minutes=35)
 _ROLLUP_GRACE = timedelta(minutes=80)
 _MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
+RUNNING_STATUS = "InProgress"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -176,6 +177,11 @@ class JobList(Struct, frozen=True):
     region: str
     kind: JobKind
 
+    @property
+    def account_region(self) -> AccountRegion:
+        """The list's account and region."""
+        return AccountRegion(self.account, self.region)
+
 
 class ListProgress(Struct, frozen=True):
     """Where the next sweep continues a list that was not read to its end.
@@ -220,6 +226,42 @@ class ListState(Struct, frozen=True):
     tried_at: datetime | None = None
 
 
+class SweptRegion(Struct, frozen=True):
+    """What sweeps store about one account and region: its lists, and its running jobs.
+
+    `running_jobs` are those that the last readable pages showed, by kind, newest creation first.
+    """
+
+    lists: Mapping[JobKind, ListState] = field(default_factory=dict)
+    running_jobs: Mapping[JobKind, tuple[ListedJob, ...]] = field(default_factory=dict)
+
+
+MAX_RUNNING_JOBS = 5_000
+"""The maximum number of running jobs that are stored for one account and region: their item stays
+well below DynamoDB's 400 KB. The newest are kept, since old ones were seen by earlier sweeps."""
+
+
+def running_row(
+    account_region: AccountRegion, kind: JobKind, name: str, created_at: datetime
+) -> ListedJob:
+    """Returns the row of a running job."""
+    account, region = account_region.account, account_region.region
+    arn_start = f"arn:{region_partition(region)}:sagemaker:{region}:{account}"
+    ref = JobRef(kind, name, f"{arn_start}:{kind.spec.arn_word}/{name.lower()}", account, region)
+    return ListedJob(ref, RUNNING_STATUS, created_at, None, None)
+
+
+def list_states(
+    regions: Mapping[AccountRegion, SweptRegion],
+) -> dict[JobList, ListState]:
+    """Returns the states of all lists."""
+    return {
+        JobList(account_region.account, account_region.region, kind): state
+        for account_region, swept_region in regions.items()
+        for kind, state in swept_region.lists.items()
+    }
+
+
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
     """Returns the states of the lists that sweeps still read.
 
@@ -233,16 +275,26 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
     }
 
 
+def last_read_at(state: ListState, kind: JobKind) -> datetime:
+    """Returns when the first page of the last complete reading was read.
+
+    Before the first complete reading, it is when the list was first swept.
+    """
+    return max(state.watermark + grace(kind), state.began_at)
+
+
 class SentEvent(Struct, frozen=True):
     """The record of the last event of a run.
 
     `last_event_at`: when sageaudit sent the event, or when an event arrived whose audit failed or
     has to wait. `due_at`: when the run was due to be audited again; None if the event has another
-    reason.
+    reason. `waited_for_member`: the run's account or region could not be read when the event
+    arrived, so that its audit is late for a known reason.
     """
 
     last_event_at: datetime
     due_at: datetime | None
+    waited_for_member: bool = False
 
 
 def first_state(now: datetime) -> ListState:

@@ -27,7 +27,13 @@ from sageaudit.domain.alert.rule import age_suppression_reason
 from sageaudit.domain.audit.record import AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import FINISHED, duration_text
-from sageaudit.domain.sweep import ListedJob, Period, drop_abandoned_lists, make_event
+from sageaudit.domain.sweep import (
+    ListedJob,
+    Period,
+    drop_abandoned_lists,
+    list_states,
+    make_event,
+)
 from sageaudit.errors import BadUsage, Throttled, Unavailable, UnreadableItem
 from sageaudit.output.text.links import HistoryLocation
 from sageaudit.output.text.money import Figure
@@ -38,7 +44,7 @@ from sageaudit.workflows.audit.reaudit import recheck_dependents
 from sageaudit.workflows.audit.stored import read_earlier_runs
 from sageaudit.workflows.redrive import WORK_QUEUE_OUTPUTS, LetterKind, read_queue_outputs
 from sageaudit.workflows.scan.accounts import THREADS
-from sageaudit.workflows.sweep.run import QUEUE_DELAY_S
+from sageaudit.workflows.sweep.lists import QUEUE_DELAY_S
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
@@ -277,7 +283,7 @@ def find_stack(session: Any, name: str) -> BackfillStack:
     installed_at = sweep_store.installed_at()
     account_regions = {
         (job_list.account, job_list.region)
-        for job_list in drop_abandoned_lists(sweep_store.all_list_states())
+        for job_list in drop_abandoned_lists(list_states(sweep_store.swept_regions()))
     }
     if installed_at is None or not account_regions:
         raise BadUsage(

@@ -27,6 +27,7 @@ from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, Digest, estimate_mont
 from sageaudit.domain.alert.alert import Alert, alert_subject_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.members import unreadable_members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
 from sageaudit.domain.policy.scope import DigestSchedule
@@ -37,7 +38,7 @@ from sageaudit.output.html.page import page
 from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation, Link
-from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
+from sageaudit.ports import Decisions, DigestLedger, History, MemberRegistry, ReportStore
 from sageaudit.queries.answer import matching_recommendations, read_family_recommendations
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
@@ -60,8 +61,8 @@ _REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function h
 class DigestDependencies(Struct, frozen=True):
     """What the digest reads and writes. `writers` has the channel's name as key.
 
-    `report_source` and `report_store` are None for no report. `history_location` is the history
-    that the digest's commands read.
+    `registry` is None for a history without members. `report_source` and `report_store` are None
+    for no report. `history_location` is the history that the digest's commands read.
     """
 
     history: History
@@ -69,6 +70,7 @@ class DigestDependencies(Struct, frozen=True):
     decisions: Decisions
     policy: Policy
     writers: Mapping[str, Writer]
+    registry: MemberRegistry | None = None
     report_store: ReportStore | None = None
     report_source: ReportSource | None = None
     history_location: HistoryLocation = DEFAULT_HISTORY
@@ -162,8 +164,15 @@ def read_digests(
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
     digest_by_number = dict(zip(routes, digests, strict=True))
     unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
+    # Only the digest of all jobs names members: a route may be about other accounts.
+    members = deps.registry.members().values() if deps.registry else ()
+    unreadable_members_by_number = {0: tuple(unreadable_members(members, now))}
     return {
-        number: replace(digest, unreadable_items=unreadable_items)
+        number: replace(
+            digest,
+            unreadable_items=unreadable_items,
+            unreadable_members=unreadable_members_by_number.get(number, ()),
+        )
         for number, digest in digest_by_number.items()
     }
 

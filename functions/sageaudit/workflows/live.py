@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sageaudit.adapters.aws.accounts import AccountClients, open_session
+from sageaudit.adapters.aws.accounts import AccountClients, no_role, open_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.files.recording import ReadContext, RecordedSet, Recording
@@ -206,7 +206,7 @@ class LiveAccount:
 
     @cached_property
     def _accounts(self) -> AccountClients:
-        return AccountClients(self._session, "", {}, time.time)
+        return AccountClients(self._session, "", no_role, time.time)
 
     @cached_property
     def _session(self) -> Any:

@@ -13,6 +13,7 @@ from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.history.opened import HistorySource, TableOverlay
 from sageaudit.domain.advice.totals import Digest
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
@@ -107,7 +108,12 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
     if no_digest_reason := weekly.no_digest_reason(policy):
         return no_digest_reason
     ledger = _ReadOnlyLedger.for_source(source)
-    deps = weekly.DigestDependencies(source.history, ledger, source.decisions, policy, {})
+    registry = None
+    if source.session is not None:
+        registry = DynamoMemberRegistry(client(source.session, "dynamodb"), source.name)
+    deps = weekly.DigestDependencies(
+        source.history, ledger, source.decisions, policy, {}, registry=registry
+    )
     week = weekly.last_finished_week(policy, now)
     digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)
     routes, routes_without_digest = weekly.routes_with_digest(policy)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +21,8 @@ from sageaudit.adapters.lambda_runtime.records import (
     notice_labels,
     parse_change_keys,
 )
-from sageaudit.domain.job.ref import parse_job_end_event
+from sageaudit.domain.job.ref import AccountRegion, parse_job_end_event
+from sageaudit.domain.members import parse_heartbeat
 from sageaudit.errors import AwsError, BadUsage, MalformedData, RejectedEvent
 from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
@@ -42,7 +41,6 @@ NOT_RETRYABLE = frozenset(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_TIMESTAMP_MS = 4_102_444_800_000
 """The beginning of 2100 in Unix milliseconds. A later time in an attribute is invalid."""
-_JOB_ARN = re.compile(r"arn:[\w-]+:sagemaker:([\w-]{1,40}):(\d{12}):")
 
 
 class LetterKind(enum.StrEnum):
@@ -133,16 +131,20 @@ def _reason(message: ReceivedMessage) -> tuple[str, str]:
     return "no_reason", f"received {times}, and the function never answered"
 
 
+class _EveryAccount(Struct, frozen=True):
+    """Implements AuditedScope: only the function knows its own accounts and regions."""
+
+    def includes_account(self, account: str) -> bool:  # noqa: ARG002 - the port's name
+        return True
+
+    def includes(self, account_region: AccountRegion) -> bool:  # noqa: ARG002 - the port's name
+        return True
+
+
 def _read_event(letter: DeadLetter) -> None:
-    # Any account and region in the body is accepted, since only the function knows its own.
     body = letter.message.body
-    regions_and_accounts = _JOB_ARN.findall(body[:65_536])
-    accounts = {account for _, account in regions_and_accounts}
-    event = json.loads(body)
-    if isinstance(event, dict) and isinstance(event.get("account"), str):
-        accounts.add(event["account"])
-    regions = {regions_and_accounts[0][0]} if regions_and_accounts else set()
-    letter.job = parse_job_end_event(body, accounts=accounts, regions=regions).ref.arn
+    if parse_heartbeat(body) is None:
+        letter.job = parse_job_end_event(body, _EveryAccount()).ref.arn
 
 
 def _read_keys(letter: DeadLetter) -> None:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from sageaudit.adapters.aws.pace import DaemonThreads
+from sageaudit.adapters.threads import DaemonThreads
 
 
 def test_calls_are_made_at_the_same_time() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import boto3
@@ -24,13 +24,14 @@ from sageaudit.adapters.aws.clients import (
     require_key,
 )
 from sageaudit.domain.job.ref import REGION, region_partition
+from sageaudit.domain.members import ASSUME_ROLE
 from sageaudit.domain.policy.scope import MemberAccounts
-from sageaudit.errors import AccessDenied, BadUsage, RejectedEvent, Unavailable
+from sageaudit.errors import AccessDenied, BadUsage, Unavailable
 
 SESSION_NAME = "sageaudit"
 _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
-PERMISSIONS = ("sts:AssumeRole",)
+PERMISSIONS = (ASSUME_ROLE,)
 """The permission to assume roles in other accounts. A scan uses the user's own credentials."""
 _RENEW_BEFORE_EXPIRY_S = 300
 _MAX_CLIENTS = 256
@@ -70,19 +71,24 @@ def role_arn(role: str, account: str, region: str) -> str:
     return role if ":" in role else f"arn:{region_partition(region)}:iam::{account}:role/{role}"
 
 
+def no_role(_: str) -> None:
+    """Returns None: every account is read with the session's own credentials."""
+
+
 class AccountClients:
     """Creates clients on any thread, and caches them until their credentials expire.
 
-    `own_account` is the account of `session`. `roles` has the ARN or name of each account's role.
-    `region` is the region in which STS is called; None means each client's own region. `clock`
-    returns seconds since the epoch.
+    `own_account` is the account of `session`. `role_of` returns the ARN or name of an account's
+    role; None for an account that is read with the session's own credentials. `region` is the
+    region in which STS is called; None means each client's own region. `clock` returns seconds
+    since the epoch.
     """
 
     def __init__(
         self,
         session: Any,
         own_account: str,
-        roles: Mapping[str, str | None],
+        role_of: Callable[[str], str | None],
         clock: Callable[[], float],
         *,
         external_id: str | None = None,
@@ -90,10 +96,11 @@ class AccountClients:
     ) -> None:
         self._session = session
         self._own = own_account
-        self._roles = roles
+        self._role_of = role_of
         self._clock = clock
         self._trust = {} if external_id is None else {"ExternalId": external_id}
-        self._sts = None if region is None else client(session, "sts", region)
+        self._sts_region = region
+        self._sts_clients: dict[str, Any] = {}
         self._credentials: dict[str, tuple[dict[str, str], float]] = {}
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
         self._lock = threading.Lock()
@@ -103,15 +110,15 @@ class AccountClients:
         cls, session: Any, own_account: str, members: MemberAccounts, clock: Callable[[], float]
     ) -> Self:
         """Returns the clients for a deployment's own account and its member accounts."""
-        roles, external_id = members.role_by_account, members.external_id
-        return cls(session, own_account, roles, clock, external_id=external_id)
+        external_id = members.external_id
+        return cls(session, own_account, members.role, clock, external_id=external_id)
 
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 
         All calls for one service must pass the same `config`. The function raises AccessDenied if
-        the role is missing or does not trust the caller; AWS does not tell these apart. It raises
-        RejectedEvent if the role belongs to another account, or another AwsError.
+        the role is missing, does not trust the caller, or belongs to another account; AWS does not
+        tell the first two apart. It may raise another AwsError.
         """
         return lambda account, region: self._client(service, account, region, config)
 
@@ -120,7 +127,7 @@ class AccountClients:
         cached, expires_at = self._clients.get(key, (None, None))
         if cached is not None and (expires_at is None or self._clock() < expires_at):
             return cached
-        role, credentials, expires_at = self._roles.get(account), dict[str, str](), None
+        role, credentials, expires_at = self._role_of(account), dict[str, str](), None
         if role is not None and account != self._own:
             arn = role_arn(role, account, region)
             credentials, expires_at = self.credentials(account, arn, region)
@@ -136,15 +143,21 @@ class AccountClients:
     def credentials(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
         """Returns a role's credentials, and when to renew them, in seconds since the epoch.
 
-        Raises RejectedEvent if the role belongs to another account, or AwsError.
+        Raises AwsError.
         """
         cached = self._credentials.get(account)
         if cached is None or self._clock() >= cached[1]:
             cached = self._credentials[account] = self._assume_role(account, role, region)
         return cached
 
+    def _sts_client(self, region: str) -> Any:
+        with self._lock:  # a boto3 session can create only one client at a time
+            if region not in self._sts_clients:
+                self._sts_clients[region] = client(self._session, "sts", region)
+            return self._sts_clients[region]
+
     def _assume_role(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
-        sts = self._sts or client(self._session, "sts", region)
+        sts = self._sts_client(self._sts_region or region)
         try:
             with aws_errors("sts", f"on {role}"):
                 answer = sts.assume_role(RoleArn=role, RoleSessionName=SESSION_NAME, **self._trust)
@@ -159,8 +172,8 @@ class AccountClients:
                 4:5
             ] == [account]
         if not is_of_account:
-            raise RejectedEvent(
-                "role_disagrees", f"the role {role} that reads {account} belongs to another account"
+            raise AccessDenied(
+                ASSUME_ROLE, f"the role {role} that reads {account} belongs to another account"
             )
         issued_credentials = require_key(answer, "Credentials")
         with parse_errors("sts"):
@@ -271,7 +284,7 @@ class AccountList(Struct, frozen=True):
         return AccountClients(
             session,
             own_account,
-            {account: role.arn(account, region) for account in other_accounts if role},
+            {account: role.arn(account, region) for account in other_accounts if role}.get,
             time.time,
             external_id=role.external_id if role else None,
             region=region,

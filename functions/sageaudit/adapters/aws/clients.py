@@ -47,6 +47,8 @@ from sageaudit.token_shapes import redact
 CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 6}, connect_timeout=3, read_timeout=10
 )
+PARALLEL_CONFIG = CONFIG.merge(Config(max_pool_connections=32))
+"""Settings for a client that many threads share: as many connections as threads."""
 QUICK_CONFIG = CONFIG.merge(
     Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=2, read_timeout=3)
 )

@@ -11,26 +11,20 @@
 
 Requests are spread evenly, without bursts. If AWS throttles a request, the rate of its API falls by
 30 percent, and grows again with each further request.
-
-Several daemon threads make calls at the same time. The standard library's pools have no daemon
-threads, so a running request would delay the end of the command.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from queue import Empty, SimpleQueue
-from typing import Any, Self, TypeVar, cast
+from typing import Any
 from weakref import WeakValueDictionary
 
 from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import is_throttle
-from sageaudit.ports import PendingCall
 
 LISTS_PER_SECOND = 2.0
 DESCRIBES_PER_SECOND = 10.0
@@ -53,10 +47,6 @@ _RECOVERY_FACTOR = 1.01
 """Each request raises a lowered rate by this factor, so 36 requests undo one throttled answer."""
 _THROTTLE_PAUSE_S = 1.0
 """Throttled answers within this many seconds count once, since their requests overlapped."""
-T = TypeVar("T")
-_POLL_INTERVAL_S = 0.2
-"""Seconds between two checks whether the user stopped the scan."""
-_Task = tuple[Future[Any], Callable[[], Any]]
 
 
 class ScanStopped(BaseException):
@@ -175,59 +165,3 @@ def _points(arguments: Mapping[str, Any]) -> float:
     seconds = (end - start).total_seconds()
     periods = (float(query["MetricStat"]["Period"]) for query in arguments["MetricDataQueries"])
     return sum(seconds / period_s for period_s in periods)
-
-
-class DaemonThreads:
-    """Implements Workers with daemon threads.
-
-    After the `with` block no further call starts. Nothing waits for calls that still run.
-    """
-
-    def __init__(self, max_threads: int) -> None:
-        self._max_threads = max_threads
-        self._count = 0
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        while not self._tasks.empty():
-            try:
-                task = self._tasks.get_nowait()
-            except Empty:  # a thread was faster
-                break
-            if task is not None:
-                task[0].cancel()
-        for _number in range(self._count):
-            self._tasks.put(None)
-
-    def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Queues the call for the next free thread."""
-        future: Future[T] = Future()
-        self._tasks.put((future, call))
-        if self._count < self._max_threads:
-            self._count += 1
-            threading.Thread(target=self._work, name="sageaudit", daemon=True).start()
-        return future
-
-    def wait_for_any(self, pending_calls: Collection[PendingCall[T]]) -> Collection[PendingCall[T]]:
-        """Returns the finished calls. The collection is empty if none finishes within 0.2 s."""
-        futures = cast("Collection[Future[T]]", pending_calls)
-        return wait(futures, timeout=_POLL_INTERVAL_S, return_when=FIRST_COMPLETED).done
-
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            future, call = task
-            if future.set_running_or_notify_cancel():
-                _run_task(future, call)
-            del task, future, call  # the waiting thread must not keep the data of the call alive
-
-
-def _run_task(future: Future[Any], call: Callable[[], Any]) -> None:
-    try:
-        result = call()
-    except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
-        future.set_exception(error)
-    else:
-        future.set_result(result)

@@ -20,7 +20,8 @@ from sageaudit.adapters.aws.clients import no_answer_error, translate_error
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_region
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import region_partition
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, RejectedEvent, Throttled
+from sageaudit.domain.members import ASSUME_ROLE
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
 
 _NAME = "sageaudit-doctor"
 """No job or stack has this name."""
@@ -96,18 +97,17 @@ MEMBER_ACTIONS = tuple(
     sorted({*sagemaker.AUDIT_PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.LIST_PERMISSIONS})
 )
 """Actions that a member account's role must permit. Prices are read in the home account."""
-ASSUME_ROLE = "sts:AssumeRole"
 
 
-def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, str]:
-    """Returns the required actions that a member account denies, with the reasons.
+def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, AwsError]:
+    """Returns the required actions that a member denies or does not answer, with the errors.
 
     If the member's role cannot be assumed, `sts:AssumeRole` is the only action.
     """
     try:
         accounts.client_factory("sagemaker")(account, region)
-    except (AwsError, RejectedEvent) as error:
-        return {ASSUME_ROLE: str(error)}
+    except AwsError as error:
+        return {ASSUME_ROLE: error}
 
     def client_of(service: str, client_region: str) -> Any:
         return accounts.client_factory(service)(account, client_region)
@@ -115,4 +115,4 @@ def missing_permissions(accounts: AccountClients, account: str, region: str) -> 
     errors = {
         action: check_permission(action, client_of, region, account) for action in MEMBER_ACTIONS
     }
-    return {action: str(error) for action, error in errors.items() if error is not None}
+    return {action: error for action, error in errors.items() if error is not None}

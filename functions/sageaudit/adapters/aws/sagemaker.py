@@ -31,7 +31,7 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import ChildList, JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import JobList, ListedJob, Period
-from sageaudit.errors import JobNotFound, MalformedData, RejectedEvent, Unavailable
+from sageaudit.errors import JobNotFound, MalformedData, Unavailable
 
 JOB_PERMISSIONS = (
     *(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind),
@@ -258,13 +258,8 @@ class PacedJobPages(Struct, frozen=True):
         return lists.pages(job_list, created_after=created_after, created_before=created_before)
 
     def _client(self, account: str, region: str) -> Any:
-        try:
-            with aws_errors("sts"):
-                new_client = self.client_of(account, region)
-        except (
-            RejectedEvent
-        ) as error:  # the role belongs to another account, whose lists must not be read
-            raise Unavailable(f"{error}.") from error
+        with aws_errors("sts"):
+            new_client = self.client_of(account, region)
         if new_client not in self.paced:
             self.paced.add(new_client)
             _add_pause(new_client, self.clock, self.sleep)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
+from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.errors import BadSettings
 
 _ACCOUNT = re.compile(r"\d{12}\Z")
@@ -31,12 +32,22 @@ class FunctionSettings(Struct, frozen=True, kw_only=True):
         return cls(**values)
 
 
-class SweepSettings(FunctionSettings, frozen=True, kw_only=True):
+class HomeSettings(FunctionSettings, frozen=True, kw_only=True):
+    """Settings of functions that know their own account and region, such as `digest`."""
+
+    account_id: str
+    region: str
+
+    @property
+    def home(self) -> AccountRegion:
+        """The account and region of the deployment."""
+        return AccountRegion(self.account_id, self.region)
+
+
+class SweepSettings(HomeSettings, frozen=True, kw_only=True):
     """Settings of `sweep`."""
 
     finished_queue_url: str
-    account_id: str
-    region: str
 
 
 class AuditSettings(SweepSettings, frozen=True, kw_only=True):
@@ -62,13 +73,6 @@ class DeliverSettings(FunctionSettings, frozen=True, kw_only=True):
     notices_queue_urls: Mapping[str, str]
     notices_dlq_url: str
     topic_arn: str
-
-
-class DigestSettings(FunctionSettings, frozen=True, kw_only=True):
-    """Settings of `digest`."""
-
-    account_id: str
-    region: str
 
 
 def notices_queue_variable(channel: str) -> str:

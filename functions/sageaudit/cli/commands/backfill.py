@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
+from sageaudit.adapters.aws.pace import RateLimiter, ScanStopped
 from sageaudit.adapters.history.opened import open_history
+from sageaudit.adapters.threads import DaemonThreads
 from sageaudit.cli import options
 from sageaudit.cli.account_options import (
     OTHER_ACCOUNTS_OPTIONS,

@@ -11,8 +11,9 @@ import click
 from rich.text import Text
 
 from sageaudit.adapters.aws.accounts import home_region, open_session
-from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
+from sageaudit.adapters.aws.pace import RateLimiter, ScanStopped
 from sageaudit.adapters.history import opened as histories
+from sageaudit.adapters.threads import DaemonThreads
 from sageaudit.cli import options
 from sageaudit.cli.account_options import (
     OTHER_ACCOUNTS_OPTIONS,

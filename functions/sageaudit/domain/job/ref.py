@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -46,7 +46,8 @@ REPLAY_SOURCE = "sageaudit.replay"
 """The source of events that a person sends again. AWS does not let customers send from `aws.*`."""
 SWEEP_SOURCE = "sageaudit.sweep"
 """The source of events that the sweep writes to the queue; the event rule does not match it."""
-BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
+AWS_SOURCE = "aws.sagemaker"
+BUS_SOURCES = (AWS_SOURCE, REPLAY_SOURCE)
 """The sources that the event rule matches."""
 SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.spec.detail_type: kind for kind in JobKind}
@@ -73,6 +74,16 @@ def rollup_from_arn(arn: str | None) -> JobRef | None:
     return ref if ref is not None and ref.kind.spec.rollup else None
 
 
+class AccountRegion(Struct, frozen=True, order=True):
+    """One account in one region."""
+
+    account: str
+    region: str
+
+    def __str__(self) -> str:
+        return f"{self.account} in {self.region}"
+
+
 class JobRef(Struct, frozen=True):
     """The identity of a job. `name` keeps its case; in ARNs the name is in lower case."""
 
@@ -81,6 +92,11 @@ class JobRef(Struct, frozen=True):
     arn: str
     account: str
     region: str
+
+    @property
+    def account_region(self) -> AccountRegion:
+        """The job's account and region."""
+        return AccountRegion(self.account, self.region)
 
     @classmethod
     def from_arn(cls, arn: str, name: str | None = None) -> JobRef | None:
@@ -109,7 +125,8 @@ class JobEndEvent(Struct, frozen=True):
     """The end of a job, as its event reports it.
 
     `tags` are the tags in SageMaker's event. `is_replayed` means that a person sent the event: its
-    tags are then ignored, and Describe must confirm the job.
+    tags are then ignored, and Describe must confirm the job. `is_from_aws` means that SageMaker
+    sent it, through EventBridge.
     """
 
     ref: JobRef
@@ -118,15 +135,24 @@ class JobEndEvent(Struct, frozen=True):
     ended_at: datetime | None
     tags: Mapping[str, str]
     is_replayed: bool = False
+    is_from_aws: bool = False
 
 
-def parse_job_end_event(
-    body: str, *, accounts: Collection[str], regions: Collection[str]
-) -> JobEndEvent:
+class AuditedScope(Protocol):
+    """Says which accounts and regions are audited."""
+
+    def includes_account(self, account: str) -> bool:
+        """Returns whether jobs of the account are audited."""
+
+    def includes(self, account_region: AccountRegion) -> bool:
+        """Returns whether jobs of the account in this region are audited."""
+
+
+def parse_job_end_event(body: str, scope: AuditedScope) -> JobEndEvent:
     """Parses one EventBridge event of a job's end.
 
-    The event's account and region must be those of the job's ARN, and be in `accounts` and
-    `regions`. Raises RejectedEvent with a stable code and the reason.
+    The event's account and region must be those of the job's ARN, and be in `scope`. Raises
+    RejectedEvent with a stable code and the reason.
     """
     event, kind, detail = _envelope(body)
     try:
@@ -137,28 +163,28 @@ def parse_job_end_event(
         raise RejectedEvent("malformed", f"detail: {error}") from error
     if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
-    _check_account_and_region(event, ref, accounts=accounts, regions=regions)
+    _check_account_and_region(event, ref, scope)
     is_replayed = event["source"] == REPLAY_SOURCE
     tags = {} if is_replayed else _tags(detail.get("Tags"))
-    return JobEndEvent(ref, status, created_at, event_time, tags, is_replayed)
+    is_from_aws = event["source"] == AWS_SOURCE
+    return JobEndEvent(ref, status, created_at, event_time, tags, is_replayed, is_from_aws)
 
 
-def _check_account_and_region(
-    event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
-) -> None:
-    """Raises RejectedEvent unless account and region of event and ARN agree and are allowed.
+def _check_account_and_region(event: Mapping[str, Any], ref: JobRef, scope: AuditedScope) -> None:
+    """Raises RejectedEvent unless account and region of event and ARN agree and are audited.
 
     Only EventBridge sets the account and region of an event. Other events lack them.
     """
-    for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
-        if not isinstance(account, str) or account not in accounts:
+    account, region = event.get("account", ref.account), event.get("region", ref.region)
+    for source, name in (("ARN", ref.account), ("event", account)):
+        if not isinstance(name, str) or not scope.includes_account(name):
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
-    for source, region in (("ARN", ref.region), ("event", event.get("region", ref.region))):
-        if not isinstance(region, str) or region not in regions:
+    for source, name in (("ARN", ref.region), ("event", region)):
+        if not isinstance(name, str) or not scope.includes(AccountRegion(ref.account, name)):
             raise RejectedEvent("wrong_region", f"the {source}'s region is not one that is audited")
-    if event.get("account", ref.account) != ref.account:
+    if account != ref.account:
         raise RejectedEvent("account_disagrees", "the event and the ARN are of different accounts")
-    if event.get("region", ref.region) != ref.region:
+    if region != ref.region:
         raise RejectedEvent("region_disagrees", "the event and the ARN are of different regions")
 
 

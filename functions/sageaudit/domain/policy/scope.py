@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
+from itertools import chain
 from zoneinfo import ZoneInfo, available_timezones
 
 from msgspec import Struct, field
@@ -17,6 +18,8 @@ from sageaudit.domain.usage.series import MIN_STANDSTILL_S
 
 MEMBER_ROLE = "sageaudit-read"
 """The default name of the role that infra/member.yaml creates in each member account."""
+WHOLE_ORGANIZATION = "organization"
+"""The value of `members` with which every account of the organization may be a member."""
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
 _ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}\Z", re.ASCII)
 _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
@@ -49,35 +52,97 @@ class MemberAccounts(Struct, frozen=True):
     """The other accounts and regions that a deployment audits.
 
     `role_by_account` has the ARN or name of the role to assume, by account id. If `organization` is
-    set, only its accounts may forward events. `regions` does not include the deployment's own
-    region.
+    set, only its accounts may forward events. `organization_role` is the role's name in every
+    account of the organization; None if only the accounts in `role_by_account` are members.
+    `regions` does not include the deployment's own region. `regions_by_account` has all regions of
+    the accounts for which these differ.
     """
 
     role_by_account: Mapping[str, str] = field(default_factory=dict)
     organization: str | None = None
     external_id: str | None = None
     regions: tuple[str, ...] = ()
+    organization_role: str | None = None
+    regions_by_account: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def has_other_accounts(self) -> bool:
+        """Whether accounts besides the deployment's own are audited."""
+        return bool(self.role_by_account) or self.organization_role is not None
+
+    @property
+    def all_regions(self) -> tuple[str, ...]:
+        """The regions that the policy names, for all accounts or for some."""
+        return tuple(dict.fromkeys(chain(self.regions, *self.regions_by_account.values())))
+
+    def includes_account(self, account: str) -> bool:
+        """Returns whether another account may be a member.
+
+        In an organization without a list, the bus and the account's role prove it.
+        """
+        return account in self.role_by_account or self.organization_role is not None
+
+    def role(self, account: str) -> str | None:
+        """Returns the ARN or name of the role to assume in an account; None if it has none."""
+        return self.role_by_account.get(account) or self.organization_role
+
+    def regions_of(self, account: str, home_region: str) -> tuple[str, ...]:
+        """Returns the regions in which an account is audited."""
+        default = tuple(dict.fromkeys([home_region, *self.regions]))
+        return self.regions_by_account.get(account, default)
 
 
 def parse_members(reader: TableReader, regions: list[str]) -> MemberAccounts:
     """Reads the table `[accounts]`. Raises BadPolicy."""
     role = _text(reader, "role", _ROLE_NAME, "is not the name of a role") or MEMBER_ROLE
-    roles: dict[str, str] = {}
-    for account in reader.strings("members"):
-        if not is_account_id(account):
-            raise reader.error("members", f"names {account!r}, which has not 12 digits")
-        roles[account] = role
+    organization = _text(
+        reader, "organization", _ORGANIZATION, "is not an organization such as o-a1b2c3d4e5"
+    )
+    roles, organization_role = dict[str, str](), None
+    if reader.table.get("members") == WHOLE_ORGANIZATION:
+        reader.read_keys.add("members")
+        if organization is None:
+            raise reader.error("members", "needs organization, such as o-a1b2c3d4e5")
+        organization_role = role
+    else:
+        roles = dict.fromkeys(_account_ids(reader, "members"), role)
     members = MemberAccounts(
         roles,
-        _text(reader, "organization", _ORGANIZATION, "is not an organization such as o-a1b2c3d4e5"),
+        organization,
         _text(
             reader, "external_id", _EXTERNAL_ID, "has not 2 to 1,224 letters, digits or +=,.@:/-"
         ),
         tuple(dict.fromkeys(regions)),
+        organization_role,
+        _regions_by_account(reader),
     )
     for account in reader.unread_keys():
         roles[account] = _role_arn(reader, account)
     return members
+
+
+def _account_ids(reader: TableReader, key: str) -> list[str]:
+    accounts = reader.strings(key)
+    for account in accounts:
+        if not is_account_id(account):
+            raise reader.error(key, f"names {account!r}, which has not 12 digits")
+    return accounts
+
+
+def _regions_by_account(reader: TableReader) -> dict[str, tuple[str, ...]]:
+    """Reads the array `[[accounts.group]]`: accounts that are audited only in some regions."""
+    regions_by_account: dict[str, tuple[str, ...]] = {}
+    for group in reader.table_array("group"):
+        accounts, regions = _account_ids(group, "accounts"), tuple(region_names(group))
+        group.reject_unread_keys()
+        for key, names in (("accounts", accounts), ("regions", regions)):
+            if not names:
+                raise group.error(key, "is empty")
+        for account in accounts:
+            if account in regions_by_account:
+                raise group.error("accounts", f"names {account}, which is in an earlier group")
+            regions_by_account[account] = regions
+    return regions_by_account
 
 
 def _role_arn(reader: TableReader, account: str) -> str:
@@ -100,7 +165,7 @@ def _text(reader: TableReader, key: str, form: re.Pattern[str], refusal_reason: 
 
 
 def region_names(reader: TableReader) -> list[str]:
-    """Reads the top-level key `regions`. Raises BadPolicy."""
+    """Reads the key `regions` of the policy or of a group of accounts. Raises BadPolicy."""
     names = reader.strings("regions")
     for name in names:
         if not REGION.fullmatch(name):

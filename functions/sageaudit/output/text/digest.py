@@ -44,6 +44,7 @@ _ALL_JOBS_OWNER = "All jobs"
 _ROUTE_OWNER = "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _MAX_RECOMMENDATIONS = 5
+_MAX_MEMBERS = 3
 _MAX_CHANGES = 3
 _OLD_DAYS = 60
 """Older open recommendations are counted in a line of their own."""
@@ -77,7 +78,11 @@ def digest_card(
     week_text = f"Week to {digest.until}"
     if not digest.total.jobs:
         route_text = f" for {digest.route}" if digest.route else ""
-        return MessageCard(f"{week_text}{route_text}: no job was audited", attributes=_ATTRIBUTES)
+        return MessageCard(
+            f"{week_text}{route_text}: no job was audited",
+            lines=tuple(_member_lines(digest)),
+            attributes=_ATTRIBUTES,
+        )
     listed = [
         recommendation
         for recommendation in _open_recommendations(digest.recommendations)
@@ -96,6 +101,7 @@ def digest_card(
             *_outcome_lines(digest),
             *([CardLine(report.missing_reason, "Report")] if report.missing_reason else []),
             *_unreadable_lines(digest, history),
+            *_member_lines(digest),
         ),
         owner=_ROUTE_OWNER if digest.route else _ALL_JOBS_OWNER,
         account_region=period_text(digest.since, digest.until),
@@ -118,6 +124,20 @@ def _unreadable_lines(digest: Digest, history: HistoryLocation) -> list[CardLine
         return []
     text = f"the figures lack {count_text(count, 'stored item')} that cannot be read"
     return [CardLine(f"{text}: {history.command('doctor')} names them", "Missing")]
+
+
+def _member_lines(digest: Digest) -> list[CardLine]:
+    """Returns the line about accounts and regions that deny access."""
+    members = digest.unreadable_members
+    if not members:
+        return []
+    since = min(member.denial.since for member in members if member.denial)
+    named = [str(member.account_region) for member in members[:_MAX_MEMBERS]]
+    others = len(members) - len(named)
+    names = [*named, *([f"{others} more"] if others else [])]
+    text = f"{count_text(len(members), 'member')} cannot be read since {since.date()}"
+    advice = "`sageaudit doctor --stack NAME --members` says why"
+    return [CardLine(f"{text}: {', '.join(names)}; {advice}", "Not read")]
 
 
 def _open_recommendations(

@@ -8,7 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -38,7 +38,7 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.moments import FIRST_DAY, LAST_DAY
 from sageaudit.domain.policy.routes import OWN_TOPIC
-from sageaudit.domain.sweep import MAX_UNTRIED_TIME, drop_abandoned_lists
+from sageaudit.domain.sweep import drop_abandoned_lists, last_read_at, list_states
 from sageaudit.errors import (
     AwsError,
     BadSettings,
@@ -55,6 +55,11 @@ from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.redrive import DEAD_LETTER_OUTPUTS
 
 _OLD_PRICES_DAYS = 180
+SILENT_SWEEP_AFTER = timedelta(hours=1)
+"""After this time without an attempt to read a list, sweeps no longer run: they run every 15
+minutes. Our choice."""
+LATE_LIST_AFTER = timedelta(hours=3)
+"""A list that was last read before this time is late, although sweeps run. Our choice."""
 _MAX_NAMED_ITEMS = 20
 _ABSENT_RUN = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))
 _COSTS = "ce:GetCostAndUsage"
@@ -412,19 +417,25 @@ def _check_concurrency(session: Any, region: str, audits_at_once: int) -> Check:
 
 def _check_last_sweep(session: Any, region: str, table: str, now: datetime) -> Check:
     sweep_store = DynamoSweepStore(client(session, "dynamodb", region), table)
-    watermarks = [
-        state.watermark for state in drop_abandoned_lists(sweep_store.all_list_states()).values()
-    ]
-    if not watermarks:
+    states = drop_abandoned_lists(list_states(sweep_store.swept_regions()))
+    if not states:
         remedy = "it runs every 15 minutes; look at the log of the sweep function"
         return not_checked("sweep", "no sweep has ended yet", remedy)
-    oldest = min(watermarks)
-    oldest_text, list_count = (
-        f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        count_text(len(watermarks), "list"),
+    last_tried_at = max(state.tried_at or state.began_at for state in states.values())
+    if now - last_tried_at > SILENT_SWEEP_AFTER:
+        problem = f"the last sweep was at {_minute_text(last_tried_at)}"
+        return failed_check("sweep", problem, 'see "Sweep silent" in docs/runbook.md')
+    oldest, oldest_read_at = min(
+        ((job_list, last_read_at(state, job_list.kind)) for job_list, state in states.items()),
+        key=lambda list_and_moment: list_and_moment[1],
     )
-    if now - oldest > MAX_UNTRIED_TIME:
-        remedy = 'see "Sweep silent" in docs/runbook.md'
-        problem = f"no sweep has read the lists of jobs that ended after {oldest_text}"
-        return failed_check("sweep", problem, remedy)
-    return passed("sweep", f"it has read all jobs that ended up to {oldest_text}, in {list_count}")
+    count = count_text(len(states), "list")
+    if now - oldest_read_at > LATE_LIST_AFTER:
+        place = f"{oldest.kind} jobs of {oldest.account_region}"
+        problem = f"of {count}, that of the {place} was last read at {_minute_text(oldest_read_at)}"
+        return failed_check("sweep", problem, 'see "Lists late" in docs/runbook.md')
+    return passed("sweep", f"it has read {count} since {_minute_text(oldest_read_at)}")
+
+
+def _minute_text(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -24,6 +24,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.members import TEMPLATE_VERSION
 from sageaudit.errors import AwsError, SageauditError, Unavailable
 from sageaudit.exits import Exit
 from sageaudit.output.text.words import count_text
@@ -37,6 +38,7 @@ its last member.
 _EVENTS_LOOK_BACK = timedelta(days=20)
 """Runs up to this age are read. The history stores sent events for longer: 30 days."""
 _MAX_RUNS = 20
+_DEPLOY_MEMBER = "deploy infra/member.yaml there: docs/organization.md"
 
 
 class DoctorScope(Struct, frozen=True):
@@ -137,13 +139,14 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
     try:
         for row in _member_rows(client(session, "lambda", region, _CONFIG), function):
             count += 1
-            yield _check_member_row(row)
-            yield _check_events_arrive(history, sweep_store, row["account"], row["region"], now)
+            yield from _check_member_row(row)
+            if row["is_audited"]:
+                yield _check_events_arrive(history, sweep_store, row, now)
     except AwsError as error:
         yield failed_check("members", error)
         return
     if not count:
-        yield passed("members", "the policy names no other account")
+        yield passed("members", "there is no other account or region")
 
 
 def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
@@ -162,27 +165,63 @@ def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
             continue_after = answer_body["next"]
 
 
-def _check_member_row(row: dict[str, Any]) -> Check:
+def _check_member_row(row: dict[str, Any]) -> Iterator[Check]:
     name, missing = f"member {row['account']} in {row['region']}", row["missing_permissions"]
-    if not missing:
-        return passed(name, "its role can be assumed, and allows what an audit needs")
-    remedy = "deploy infra/member.yaml there: docs/organization.md"
-    reason = next(iter(missing.values()))
-    return failed_check(name, f"not permitted: {', '.join(missing)}: {reason}", remedy, Exit.DENIED)
+    if not row["is_audited"]:
+        problem = "its events arrive, but the policy does not include this account and region"
+        yield failed_check(
+            name, problem, "add it to policy.toml, or remove infra/member.yaml there"
+        )
+    elif row["is_gone"]:
+        problem = f"gone: its last event arrived at {row['last_seen_at']}, and it denies access"
+        yield failed_check(name, problem, "if it has not left, deploy infra/member.yaml there")
+    elif missing:
+        reason = next(iter(missing.values()))
+        waiting_text = _waiting_text(row["waiting_events"])
+        problem = f"not permitted: {', '.join(missing)}: {reason}{waiting_text}"
+        yield failed_check(name, problem, _DEPLOY_MEMBER, Exit.DENIED)
+    else:
+        yield passed(name, "its role can be assumed, and allows what an audit needs")
+    version = row["template_version"]
+    if row["is_audited"] and version is not None and version != TEMPLATE_VERSION:
+        problem = f"it has version {version} of infra/member.yaml; this one is {TEMPLATE_VERSION}"
+        remedy = "update the StackSet: docs/update-and-remove.md"
+        if version > TEMPLATE_VERSION:
+            remedy = "update sageaudit here, and at home: docs/update-and-remove.md"
+        yield failed_check(f"template of {row['account']} in {row['region']}", problem, remedy)
+
+
+def _waiting_text(count: int) -> str:
+    if not count:
+        return ""
+    return f"; {count_text(count, 'event')} will be audited when it can be read"
 
 
 def _check_events_arrive(
-    history: DynamoHistory, sweep_store: DynamoSweepStore, account: str, region: str, now: datetime
+    history: DynamoHistory, sweep_store: DynamoSweepStore, row: dict[str, Any], now: datetime
 ) -> Check:
-    # Fails if the sweep sent the events of all newest runs, since then none arrived from AWS.
+    """Checks the heartbeat. Without one, it checks the events of the newest runs.
+
+    If the sweep sent all of these, none arrived from AWS.
+    """
+    account, region = row["account"], row["region"]
     name = f"events of {account} in {region}"
+    if row["last_seen_at"] is not None:
+        seen_text = f"the last one arrived at {row['last_seen_at']}"
+        return (
+            failed_check(name, seen_text, _DEPLOY_MEMBER)
+            if row["is_silent"]
+            else passed(name, seen_text)
+        )
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))
     if not runs:
-        return not_checked(name, f"no job was audited in {_EVENTS_LOOK_BACK.days} days")
+        return not_checked(
+            name, f"no heartbeat arrived, and no job in {_EVENTS_LOOK_BACK.days} days"
+        )
     if any(sweep_store.event_record(run.key) is None for run in runs):
         return passed(name, "they arrive")
     problem = f"no event is known to have arrived: the sweep found {count_text(len(runs), 'job')}"
-    return failed_check(name, problem, "deploy infra/member.yaml there: docs/organization.md")
+    return failed_check(name, problem, _DEPLOY_MEMBER)
 
 
 def _runs(

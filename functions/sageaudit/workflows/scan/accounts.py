@@ -13,10 +13,11 @@ from botocore.config import Config
 from msgspec import Struct
 
 from sageaudit.adapters.aws import clients
-from sageaudit.adapters.aws.accounts import AccountClients, AccountList
-from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
+from sageaudit.adapters.aws.accounts import AccountClients, AccountList, no_role
+from sageaudit.adapters.aws.pace import RateLimiter, ScanStopped
 from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.files.local_files import fingerprint_key
+from sageaudit.adapters.threads import DaemonThreads
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 from sageaudit.domain.job.ref import JobRef, region_partition
 from sageaudit.domain.nearest import did_you_mean
@@ -72,7 +73,7 @@ class ScannedAccount:
         """
         self._pace, self._name = pace, name
         self._client_factory = (
-            client_factory or AccountClients(session, "", {}, time.time).client_factory
+            client_factory or AccountClients(session, "", no_role, time.time).client_factory
         )
 
     @property

@@ -2,48 +2,45 @@
 
 It sends events to the queue of finished jobs. `audit` decides by the stored summary what to do. A
 sweep may stop at any point: each job that it sent is audited once, and the next sweep continues
-from its last page. It checks running jobs after all lists (`workflows/sweep/watch.py`).
+from its last page. It also stores which jobs run, for the watch.
+
+Each account and region has a lane, and lanes are read side by side: SageMaker limits the requests
+of each. What a member denies is not asked again for an hour, and does not count as a failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import product, starmap
+from functools import partial
 
 from msgspec import Struct
 
 from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import AccountRegion, JobRef
+from sageaudit.domain.members import ASSUME_ROLE, Denial, Member
 from sageaudit.domain.sweep import (
+    MAX_RUNNING_JOBS,
     JobList,
-    ListedJob,
-    ListProgress,
     ListState,
     SentEvent,
-    decide_row,
-    finish_list,
-    first_state,
+    SweptRegion,
+    last_read_at,
     make_event,
-    repair_state,
-    start_or_resume,
 )
-from sageaudit.errors import AwsError, UnreadableItem
-from sageaudit.ports import History, JobPageSource, Queue, SweepStore
+from sageaudit.errors import AwsError
+from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.watch import (
-    WatchDependencies,
-    WatchResult,
-    check_running_jobs,
-    shuffle,
+from sageaudit.workflows.side_by_side import run_side_by_side
+from sageaudit.workflows.sweep.lists import (
+    ListSweep,
+    ListSweepResult,
+    SweepDependencies,
+    send_event,
 )
 
-QUEUE_DELAY_S = 1
-"""The delay of a sent message, in seconds. With 0, SQS uses the queue's own delay, in which metrics
-arrive.
-"""
 DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
@@ -51,24 +48,6 @@ RESEND_DUE_AFTER = timedelta(days=4)
 
 `audit` abandons a message at 3.5 days. An earlier second event would become a second dead letter.
 """
-
-
-class SweepDependencies(Struct, frozen=True):
-    """What a sweep reads and writes, and whose jobs it audits.
-
-    `is_out_of_time` says whether to leave the remaining work to the next sweep. Without `watch`,
-    running jobs are skipped.
-    """
-
-    job_pages: JobPageSource
-    history: History
-    sweep_store: SweepStore
-    queue: Queue
-    accounts: Sequence[str]
-    regions: Sequence[str]
-    clock: Callable[[], datetime]
-    is_out_of_time: Callable[[], bool]
-    watch: WatchDependencies | None = None
 
 
 class DueAuditsSent(Struct, frozen=True):
@@ -79,162 +58,207 @@ class DueAuditsSent(Struct, frozen=True):
     unreadable: tuple[str, ...] = ()
 
 
-class ListSweepResult(Struct, frozen=True):
-    """The result of reading one list of jobs.
+class MemberChecked(Struct, frozen=True):
+    """A member that denied access was asked again. `denial` is what it still denies.
 
-    `ended_count`: jobs that should be audited by now and that no earlier sweep has counted.
-    `missing_count`: jobs without an audit that ended in the same time, or in the OVERLAP before.
-    Several sweeps count the same missing job.
-
-    Three fields count the sent jobs by reason. `lost_events`: the job's event was lost.
-    `sent_without_event`: AWS has no event for the job's kind. `sent_from_before`: the job ended
-    before the list's first sweep. `unreadable`: a sentence for each job whose stored summary cannot
-    be read.
+    `sent_count`: how many waiting events were sent, since their jobs can be read now.
     """
 
-    job_list: JobList
-    ended_count: int = 0
-    missing_count: int = 0
-    lost_events: int = 0
-    sent_without_event: int = 0
-    sent_from_before: int = 0
-    is_complete: bool = False
+    account_region: AccountRegion
+    denial: Denial | None
+    sent_count: int = 0
     error: AwsError | None = None
-    unreadable: tuple[str, ...] = ()
 
 
-def sweep(deps: SweepDependencies) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
+class RegionStored(Struct, frozen=True):
+    """The state of one account and region was stored, or could not be stored.
+
+    `not_stored_count`: running jobs above MAX_RUNNING_JOBS, which the watch does not see.
+    """
+
+    account_region: AccountRegion
+    not_stored_count: int = 0
+    error: AwsError | None = None
+
+
+class SweepSummary(Struct, frozen=True):
+    """A sweep as a whole.
+
+    `oldest_list_age`: the time since the last complete reading of the list for which that is
+    longest; lists that members deny do not count. `denying_count`: how many of the other accounts
+    and regions (`member_count`) deny something.
+    """
+
+    oldest_list_age: timedelta
+    member_count: int
+    denying_count: int
+
+
+SweepPart = DueAuditsSent | MemberChecked | ListSweepResult | RegionStored | SweepSummary
+
+
+def sweep(deps: SweepDependencies) -> Iterator[SweepPart]:
     """Yields the results of a sweep's parts. A part that fails does not stop the others.
 
-    Lists that were not tried for the longest time come first, so that a slow list never blocks the
-    others. Running jobs come last. Raises AwsError before the first part.
+    Lists that were not tried for the longest time come first. Members that deny access come last.
+    Raises AwsError before the first part.
     """
     deps.sweep_store.record_installation()
-    states = {
-        job_list: deps.sweep_store.list_state(job_list)
-        for job_list in starmap(JobList, product(deps.accounts, deps.regions, JobKind))
-    }
-    yield _send_due(deps)
-    running: dict[JobList, list[ListedJob]] = {}
-    for job_list in sorted(states, key=lambda key: _last_tried_at(states[key])):
-        if deps.is_out_of_time():
-            break
-        list_sweep = _ListSweep(deps, job_list)
-        yield list_sweep.sweep(states[job_list])
-        running[job_list] = list(list_sweep.running.values())
-    if deps.watch is not None:
-        for job_list in shuffle(running, deps.clock()):
-            if rows := running[job_list]:
-                yield check_running_jobs(
-                    deps.watch, job_list, rows, deps.clock, deps.is_out_of_time
-                )
+    now = deps.clock()
+    members, stored = deps.registry.members(), deps.sweep_store.swept_regions()
+    regions = [
+        _RegionSweep(
+            deps,
+            members.get(account_region) or Member(account_region),
+            stored.get(account_region) or SweptRegion(),
+        )
+        for account_region in deps.scope.audited(members, now)
+    ]
+    regions.sort(key=lambda region: (region.member.denial is not None, region.last_tried_at))
+    lanes: list[Iterator[Callable[[], SweepPart]]] = [
+        iter([partial(_send_due, deps)]),
+        *(region.calls() for region in regions),
+    ]
+    yield from run_side_by_side(lanes, deps.workers)
+    yield _summary(regions, deps)
 
 
-def _last_tried_at(state: ListState | None) -> datetime:
-    return (state and state.tried_at) or _NEVER
+def _summary(regions: list[_RegionSweep], deps: SweepDependencies) -> SweepSummary:
+    ages = [age for region in regions for age in region.list_ages(deps.clock())]
+    others = [region for region in regions if region.account_region != deps.scope.home]
+    denying_count = sum(region.member.denial is not None for region in others)
+    return SweepSummary(max(ages, default=timedelta()), len(others), denying_count)
 
 
-class _ListSweep:
-    """Reads one list page by page. `running` has the list's running jobs, by ARN."""
+class _RegionSweep:
+    """Reads the lists of one account and region, one after another."""
 
-    def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
-        self.running: dict[str, ListedJob] = {}
+    def __init__(self, deps: SweepDependencies, member: Member, stored: SweptRegion) -> None:
+        self.member = member
+        self.account_region = member.account_region
         self._deps = deps
-        self._job_list = job_list
-        self._result = ListSweepResult(job_list)
+        self._lists: dict[JobKind, ListState] = dict(stored.lists)
+        self._running_jobs = dict(stored.running_jobs)
+        self._is_changed = self._is_denial_new = False
+        self._has_no_answer = False
 
-    def sweep(self, stored_state: ListState | None) -> ListSweepResult:
-        """Reads the list until the time is up. An AwsError becomes the result's error."""
-        try:
-            return self._run(stored_state)
-        except AwsError as error:
-            return replace(self._result, error=error)
+    @property
+    def last_tried_at(self) -> datetime:
+        """When the list was tried that waits for the longest time."""
+        return min(_tried_at(self._lists.get(kind)) for kind in JobKind)
 
-    def _run(self, stored_state: ListState | None) -> ListSweepResult:
-        deps, job_list, now = self._deps, self._job_list, self._deps.clock()
-        state = (
-            first_state(now)
-            if stored_state is None
-            else repair_state(stored_state, job_list.kind, now)
-        )
-        state = replace(state, tried_at=now)
-        deps.sweep_store.save_list_state(job_list, state)
-        progress = start_or_resume(state, now)
-        try:
-            for page in deps.job_pages.pages(
-                job_list,
-                created_after=state.next_created_after,
-                created_before=progress.created_before,
-            ):
-                progress = self._check_page(page, state, progress)
-                if deps.is_out_of_time():
-                    deps.sweep_store.save_list_state(job_list, replace(state, progress=progress))
-                    return self._result
-        except AwsError:
-            if progress != start_or_resume(state, now):
-                deps.sweep_store.save_list_state(job_list, replace(state, progress=progress))
-            raise
-        deps.sweep_store.save_list_state(job_list, finish_list(state, progress, job_list.kind))
-        return replace(self._result, is_complete=True)
+    def calls(self) -> Iterator[Callable[[], SweepPart]]:
+        """Yields the steps of the sweep. Each is to be run before the next is asked for.
 
-    def _check_page(
-        self, page: Sequence[ListedJob], state: ListState, progress: ListProgress
-    ) -> ListProgress:
-        """Returns how far the list has been read."""
-        for row in page:
-            if row.status == "InProgress" and not row.ref.kind.spec.rollup:
-                self.running[row.ref.arn] = row
-            if row.ref.arn not in progress.edge and self._check_row(row, state, progress):
-                oldest_open_created_at = min(
-                    progress.oldest_open_created_at or row.created_at, row.created_at
-                )
-                progress = replace(progress, oldest_open_created_at=oldest_open_created_at)
-        return progress.advance(page)
-
-    def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
-        """Returns True if later sweeps must check the row again.
-
-        They must check an ended job without a readable audit, until the overlap ends.
+        After a list without an answer, the others are left to the next sweep, which begins with
+        them: they would also wait for all retries.
         """
-        decision = decide_row(row, state, progress)
-        if not decision.needs_audit:
-            return decision.must_be_listed_again
-        key = JobKey(row.ref.arn, row.created_at)
+        denial = self.member.denial
+        if denial is not None and denial.should_check(self._deps.clock()):
+            yield partial(self._check_member, denial)
+        for kind in sorted(JobKind, key=lambda kind: _tried_at(self._lists.get(kind))):
+            if self._has_no_answer or self._deps.is_out_of_time():
+                break
+            if not self._is_denied(kind):
+                yield partial(self._sweep_list, kind)
+        if self._is_changed:
+            yield self._store
+
+    def list_ages(self, now: datetime) -> Iterator[timedelta]:
+        """Yields the time since the last complete reading of each list that may be read."""
+        for kind, state in self._lists.items():
+            if not self._is_denied(kind):
+                yield now - last_read_at(state, kind)
+
+    def _is_denied(self, kind: JobKind) -> bool:
+        denial = self.member.denial
+        return denial is not None and denial.denies(f"sagemaker:{kind.spec.list_call}")
+
+    def _sweep_list(self, kind: JobKind) -> ListSweepResult:
+        job_list = JobList(self.account_region.account, self.account_region.region, kind)
+        list_sweep = ListSweep(
+            self._deps, job_list, self._lists.get(kind), self._running_jobs.get(kind, ())
+        )
+        result = list_sweep.run()
+        if list_sweep.state is not None:
+            self._lists[kind] = list_sweep.state
+        self._running_jobs[kind] = list_sweep.running_jobs
+        self._is_changed = True
+        self._has_no_answer = result.error is not None
+        if result.denial is not None:
+            self._record_denied_list(result.denial)
+        return result
+
+    def _record_denied_list(self, error: AwsError) -> None:
+        new = Denial.from_error(error, self._deps.clock())
+        earlier = self.member.denial or new
+        actions = tuple(dict.fromkeys((*earlier.actions, *new.actions)))
+        denial = replace(earlier, actions=actions)
+        self.member, self._is_denial_new = replace(self.member, denial=denial), True
+
+    def _check_member(self, denial: Denial) -> MemberChecked:
+        """Asks the member again, and sends the waiting events of the jobs that can be read now."""
+        deps, now = self._deps, self._deps.clock()
         try:
-            is_audited = self._deps.history.summary(key) is not None
-        except UnreadableItem as error:
-            self._result = replace(self._result, unreadable=(*self._result.unreadable, str(error)))
-            self._count(ended_count=decision.is_counted)
-            return True
-        was_sent = not is_audited and self._send(row, key)
-        was_sent_without_event = (
-            was_sent and decision.is_after_first_sweep and not decision.should_have_event
-        )
-        self._count(
-            ended_count=decision.is_counted,
-            missing_count=decision.is_after_first_sweep
-            and not is_audited
-            and not was_sent_without_event,
-            lost_events=was_sent and decision.should_have_event,
-            sent_without_event=was_sent_without_event,
-            sent_from_before=was_sent and not decision.is_after_first_sweep,
-        )
-        return not is_audited
+            errors = deps.check_member(self.account_region.account, self.account_region.region)
+            checked = self._new_denial(denial, errors, now)
+            sent_count = self._send_waiting(checked)
+            if checked is None:
+                is_cleared = deps.registry.clear_denial(self.account_region, now)
+                checked = None if is_cleared else denial
+            else:
+                deps.registry.replace_denial(self.account_region, checked)
+        except AwsError as error:
+            return MemberChecked(self.account_region, denial, error=error)
+        self.member = replace(self.member, denial=checked)
+        return MemberChecked(self.account_region, checked, sent_count)
 
-    def _count(self, **increments: bool) -> None:
-        result = self._result
-        self._result = replace(
-            result,
-            **{name: getattr(result, name) + increment for name, increment in increments.items()},
-        )
+    def _new_denial(
+        self, denial: Denial, errors: Mapping[str, AwsError], now: datetime
+    ) -> Denial | None:
+        refusals = {
+            action: error
+            for action, error in errors.items()
+            if self._deps.scope.is_denied_by_member(self.account_region, error)
+        }
+        if refusals:
+            return Denial(denial.since, now, tuple(refusals), str(next(iter(refusals.values()))))
+        # If requests were throttled or not answered, nothing new is known.
+        return replace(denial, checked_at=now) if errors else None
 
-    def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Sends the run's event. Returns False if the event was sent before or has arrived."""
-        if self._deps.sweep_store.event_record(key) is not None:
-            return False
-        body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
-        _send(self._deps, body, key, SentEvent(self._deps.clock(), None))
-        return True
+    def _send_waiting(self, denial: Denial | None) -> int:
+        # The denial is removed after the last event, so that a sweep that stops here is repeated.
+        deps, sent_count = self._deps, 0
+        if denial is not None and ASSUME_ROLE in denial.actions:
+            return 0
+        for key, event in deps.registry.waiting_events(self.account_region):
+            describe = f"sagemaker:{event.kind.spec.describe_call}"
+            if denial is None or not denial.denies(describe):
+                record = SentEvent(deps.clock(), None, waited_for_member=True)
+                send_event(deps, event.body, key, record)
+                deps.registry.remove_waiting_event(key, event)
+                sent_count += 1
+        return sent_count
+
+    def _store(self) -> RegionStored:
+        rows = [row for rows in self._running_jobs.values() for row in rows]
+        kept = set(sorted(rows, key=lambda row: row.created_at, reverse=True)[:MAX_RUNNING_JOBS])
+        running_jobs = {
+            kind: tuple(row for row in rows if row in kept)
+            for kind, rows in self._running_jobs.items()
+        }
+        swept = SweptRegion(self._lists, running_jobs)
+        try:
+            self._deps.sweep_store.save_swept_region(self.account_region, swept)
+            if self._is_denial_new and self.member.denial is not None:
+                self._deps.registry.replace_denial(self.account_region, self.member.denial)
+        except AwsError as error:
+            return RegionStored(self.account_region, error=error)
+        return RegionStored(self.account_region, len(rows) - len(kept))
+
+
+def _tried_at(state: ListState | None) -> datetime:
+    return (state and state.tried_at) or _NEVER
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
@@ -261,7 +285,7 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
     Returns False if the event was sent recently, or if this deployment does not audit the run.
     """
     ref = JobRef.from_arn(run.key.arn, run.job)
-    if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
+    if ref is None or not deps.scope.includes(ref.account_region):
         return False
     last_record = deps.sweep_store.event_record(run.key)
     if (
@@ -271,11 +295,5 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
     ):
         return False
     body = make_event(ref, run.status, run.key.created_at, run.ended_at)
-    _send(deps, body, run.key, SentEvent(now, run.due_at))
+    send_event(deps, body, run.key, SentEvent(now, run.due_at))
     return True
-
-
-def _send(deps: SweepDependencies, body: str, key: JobKey, event_record: SentEvent) -> None:
-    # If the process stops before the second step, the event is sent twice and the run audited once.
-    deps.queue.send(body, delay_s=QUEUE_DELAY_S)
-    deps.sweep_store.record_event_sent(key, event_record)

@@ -146,6 +146,13 @@ class DynamoTable:
                 **_condition_arguments(condition, values, names),
             )
 
+    def delete(self, pk: str, sk: str) -> None:
+        """Deletes an item, if it exists."""
+        with _aws_errors(self._table):
+            self._client.delete_item(
+                TableName=self._table, Key=_to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})
+            )
+
     def transact(self, actions: list[dict[str, Any]]) -> None:
         """Writes all actions or none. Functions such as `put_action` return actions."""
         table_actions = [

@@ -16,7 +16,7 @@ from sageaudit.adapters.history.codec import epoch_s, key_part, moment_text, run
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.domain.sweep import JobList
+from sageaudit.domain.job.ref import AccountRegion
 
 HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
@@ -32,6 +32,9 @@ SWEEP_PK = "SWEEP"
 INSTALLED_SK = "INSTALLED"
 SWEEP_LEASE_SK = "TURN"
 SWEEP_LIST_PREFIX = "LIST#"
+MEMBERS_PK = "MEMBERS"
+WAITING_PREFIX = "WAITING#"
+"""Begins the partition keys of events that wait until a member can be read."""
 RECOMMENDATIONS_PK = "ADVICE"
 """The partition of what people decided about recommendations."""
 _MAX_REGION_LENGTH = 64
@@ -242,9 +245,19 @@ def price_pk(region: str, component: str) -> str:
     return f"{PRICE_PREFIX}{key_part(region)}#{key_part(component)}"
 
 
-def sweep_list_sk(job_list: JobList) -> str:
-    """Returns the sort key of a job list's state."""
-    return f"{SWEEP_LIST_PREFIX}{job_list.account}#{job_list.region}#{job_list.kind.value}"
+def swept_region_sk(account_region: AccountRegion) -> str:
+    """Returns the sort key of the lists of an account and region."""
+    return f"{SWEEP_LIST_PREFIX}{member_sk(account_region)}"
+
+
+def member_sk(account_region: AccountRegion) -> str:
+    """Returns the sort key of a member."""
+    return f"{account_region.account}#{account_region.region}"
+
+
+def waiting_pk(account_region: AccountRegion) -> str:
+    """Returns the partition key of the events that wait until a member can be read."""
+    return f"{WAITING_PREFIX}{member_sk(account_region)}"
 
 
 def sent_event_sk(key: JobKey) -> str:

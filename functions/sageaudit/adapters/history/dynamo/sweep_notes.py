@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, parse_errors, require_key
+from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
 from sageaudit.adapters.history.codec import (
     Item,
     epoch_s,
@@ -22,12 +24,21 @@ from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_
 from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.moments import as_utc, parse_moment
-from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
+from sageaudit.domain.sweep import (
+    ListProgress,
+    ListState,
+    SentEvent,
+    SweptRegion,
+    running_row,
+)
 from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
 """The permissions to read sweeps' state; GetItem also reads summaries."""
+LIST_PERMISSIONS = ("dynamodb:Query",)
+"""The permission of `swept_regions`."""
 WRITES: TableWrites = {"dynamodb:PutItem": (keys.SWEEP_PK,)}
 PERMISSIONS = (*READ_PERMISSIONS, *WRITES)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
@@ -35,6 +46,10 @@ INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 EVENT_RECORD_DAYS = 30
 """Days to store that an event was sent: longer than its message can be in a queue."""
 _INSTALLED_AT = "installed_at"
+_LISTS, _RUNNING = "lists", "running"
+"""The attributes of an account and region: its lists by kind, and its running jobs as gzipped JSON.
+"""
+_WAITED = "waited_for_member"
 _IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _LEASE_IS_FREE = (
     "NOT attribute_type(lease_until_s, :number) OR lease_until_s <= :now OR lease_until_s > :far"
@@ -126,44 +141,34 @@ class DynamoSweepStore:
             self._installed_at = stored_moment
         return self._installed_at
 
-    def list_state(self, job_list: JobList) -> ListState | None:
-        """Returns a list's stored state; None if it is absent or unreadable. Raises AwsError."""
-        item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(job_list))
-        if item is None:
-            return None
-        try:
-            return _read_list_state(item)
-        except PARSE_ERRORS:
-            return None
+    def swept_regions(self) -> dict[AccountRegion, SweptRegion]:
+        """Returns the readable states of all accounts and regions that were ever swept.
 
-    def all_list_states(self) -> dict[JobList, ListState]:
-        """Returns the readable states of all job lists that were ever swept. Raises AwsError."""
+        Raises AwsError.
+        """
         items = self._table.query(
             keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
         states = {}
         for item in items:
             with suppress(*PARSE_ERRORS):
-                account, region, kind = item[SORT_KEY].split("#")[1:]
-                states[JobList(account, region, JobKind(kind))] = _read_list_state(item)
+                account_region = AccountRegion(*item[SORT_KEY].split("#")[1:])
+                states[account_region] = _read_swept_region(account_region, item)
         return states
 
-    def save_list_state(self, job_list: JobList, state: ListState) -> None:
-        """Replaces a list's state. Raises AwsError."""
-        progress = state.progress
-        moments = {
-            "began_at": state.began_at,
-            "watermark": state.watermark,
-            "next_created_after": state.next_created_after,
-            "tried_at": state.tried_at,
-            "started_at": progress and progress.started_at,
-            "created_before": progress and progress.created_before,
-            "oldest_open_created_at": progress and progress.oldest_open_created_at,
+    def save_swept_region(self, account_region: AccountRegion, swept: SweptRegion) -> None:
+        """Replaces the state of one account and region. Raises AwsError."""
+        running = {
+            kind.value: [[row.ref.name, moment_text(row.created_at)] for row in rows]
+            for kind, rows in swept.running_jobs.items()
+            if rows
         }
-        attributes: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
-        if progress is not None:
-            attributes["edge"] = sorted(progress.edge)
-        self._put(keys.sweep_list_sk(job_list), attributes)
+        item: Item = {
+            _LISTS: {kind.value: _list_item(state) for kind, state in swept.lists.items()}
+        }
+        if running:
+            item[_RUNNING] = gzip_json(running)
+        self._put(keys.swept_region_sk(account_region), item)
 
     def event_record(self, key: JobKey) -> SentEvent | None:
         """Returns the record of a run's last event; None if it is absent or unreadable.
@@ -175,7 +180,11 @@ class DynamoSweepStore:
             return None
         try:
             due_at = item.get("due_at")
-            return SentEvent(parse_moment(item["sent_at"]), due_at and parse_moment(due_at))
+            return SentEvent(
+                parse_moment(item["sent_at"]),
+                due_at and parse_moment(due_at),
+                bool(item.get(_WAITED, False)),
+            )
         except PARSE_ERRORS:
             return None
 
@@ -204,9 +213,43 @@ def _event_record_item(event_record: SentEvent) -> Item:
             as_utc(event_record.last_event_at) + timedelta(days=EVENT_RECORD_DAYS)
         ),
     }
+    if event_record.waited_for_member:
+        item[_WAITED] = True
     return (
         item if event_record.due_at is None else item | {"due_at": moment_text(event_record.due_at)}
     )
+
+
+def _list_item(state: ListState) -> Item:
+    progress = state.progress
+    moments = {
+        "began_at": state.began_at,
+        "watermark": state.watermark,
+        "next_created_after": state.next_created_after,
+        "tried_at": state.tried_at,
+        "started_at": progress and progress.started_at,
+        "created_before": progress and progress.created_before,
+        "oldest_open_created_at": progress and progress.oldest_open_created_at,
+    }
+    item: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
+    return item if progress is None else item | {"edge": sorted(progress.edge)}
+
+
+def _read_swept_region(account_region: AccountRegion, item: Mapping[str, Any]) -> SweptRegion:
+    """Returns the readable lists of an item, and its running jobs if these can be read."""
+    lists, running_jobs = {}, {}
+    for kind_text, list_item in item[_LISTS].items():
+        with suppress(*PARSE_ERRORS):
+            lists[JobKind(kind_text)] = _read_list_state(list_item)
+    with suppress(zlib.error, *PARSE_ERRORS):
+        running = read_gzip_json(item[_RUNNING]) if _RUNNING in item else {}
+        for kind_text, rows in running.items():
+            kind = JobKind(kind_text)
+            running_jobs[kind] = tuple(
+                running_row(account_region, kind, name, parse_moment(created_at))
+                for name, created_at in rows
+            )
+    return SweptRegion(lists, running_jobs)
 
 
 def _read_list_state(item: Mapping[str, Any]) -> ListState:

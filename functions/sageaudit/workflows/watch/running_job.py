@@ -1,31 +1,30 @@
-"""Checks running jobs: sends a message if a job is idle, takes too long or nears its limit.
+"""Checks one running job: writes a message if it is idle, takes too long or nears its limit.
 
 stored state -> Describe, tags, prices -> is it expensive? -> its last day of CPU and GPU, its
 family's runs -> is a message due? -> one transaction, with the state and a notice for each channel
 
-If a sweep stops at any point, no message is repeated or lost. The next sweep decides again about
+If a watch stops at any point, no message is repeated or lost. The next watch decides again about
 what was not written (docs/decisions/0024-transactional-outbox.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TypeVar
-from zlib import crc32
 
 from msgspec import Struct
 
 from sageaudit.domain.advice.advice import State, derive_recommendations
 from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, RunQuery
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import RuleInfo, Severity
 from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import filter_tags, parse
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job, Purchase, seconds_between
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.discounts import with_own_prices
 from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.policy.routes import Destination, RouteFacts
@@ -46,9 +45,9 @@ from sageaudit.domain.running import (
     idleness,
     working_since,
 )
-from sageaudit.domain.sweep import JobList, ListedJob
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.domain.usage.measurements import METRIC_DENIED_CODE, Metric
-from sageaudit.errors import AccessDenied, AwsError, JobNotFound, MalformedData
+from sageaudit.errors import AccessDenied, AwsError, JobNotFound
 from sageaudit.output.text.card import MessageCard, Notice, Writer, to_json
 from sageaudit.output.text.running import running_card
 from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
@@ -60,7 +59,8 @@ class WatchDependencies(Struct, frozen=True):
     """The ports, policy and rules that the watch uses.
 
     `metrics` reads only CPU and GPU. `rules` are those that a tag may exempt. `writers` has the
-    channel's name as key.
+    channel's name as key. `settings` are the policy's `[watch]`. `is_out_of_time` says whether to
+    leave the remaining jobs out.
     """
 
     jobs: Jobs
@@ -72,6 +72,9 @@ class WatchDependencies(Struct, frozen=True):
     policy: Policy
     rules: Sequence[RuleInfo]
     writers: Mapping[str, Writer]
+    settings: WatchSettings
+    clock: Callable[[], datetime]
+    is_out_of_time: Callable[[], bool]
 
 
 class WatchMessage(Struct, frozen=True):
@@ -87,68 +90,25 @@ class WatchMessage(Struct, frozen=True):
     has_no_route: bool
 
 
-class WatchResult(Struct, frozen=True):
-    """The result for the running jobs of one list.
+class JobCheck(Struct, frozen=True):
+    """The result for one running job.
 
-    Only expensive jobs are checked. `not_checked_count` counts the jobs left when the time was up.
-    `error` is the first AwsError that prevented a check or hid a job's metrics. `unreadable` has a
-    sentence per unreadable job. `defects` has the ARN and error of jobs with other errors.
+    `is_expensive` is None if it is not known, because the check failed or was left out for lack of
+    time (`was_out_of_time`). `error` prevented the check, or hid the job's metrics. `unreadable`
+    and `defect` are other reasons for a failure.
     """
 
-    job_list: JobList
-    running_count: int = 0
-    checked_count: int = 0
-    not_checked_count: int = 0
-    messages: tuple[WatchMessage, ...] = ()
+    ref: JobRef
+    is_expensive: bool | None = None
+    was_out_of_time: bool = False
+    message: WatchMessage | None = None
     error: AwsError | None = None
-    unreadable: tuple[str, ...] = ()
-    defects: tuple[tuple[str, Exception], ...] = ()
+    unreadable: str | None = None
+    defect: Exception | None = None
 
 
-T = TypeVar("T", JobList, ListedJob)
-
-
-def shuffle(items: Iterable[T], now: datetime) -> list[T]:
-    """Returns the items in another order at each sweep, so that no item is always left out."""
-    return sorted(items, key=lambda item: crc32(f"{now.isoformat()} {item}".encode()))
-
-
-def check_running_jobs(
-    deps: WatchDependencies,
-    job_list: JobList,
-    rows: Sequence[ListedJob],
-    clock: Callable[[], datetime],
-    is_out_of_time: Callable[[], bool],
-) -> WatchResult:
-    """Checks these jobs until the time is up. A job that fails does not stop the others."""
-    result, settings = WatchResult(job_list, running_count=len(rows)), deps.policy.watch
-    if settings is None:
-        return result
-    for index, row in enumerate(shuffle(rows, clock())):
-        if is_out_of_time():
-            return replace(result, not_checked_count=len(rows) - index)
-        check = _RunningJobCheck(deps, row, settings, clock())
-        try:
-            is_checked, message = check.check()
-        except AwsError as error:
-            result = replace(result, error=result.error or error)
-        except MalformedData as error:
-            result = replace(result, unreadable=(*result.unreadable, f"{row.ref.arn}: {error}"))
-        except Exception as error:  # noqa: BLE001 - a bug with one job must not stop the sweep
-            result = replace(result, defects=(*result.defects, (row.ref.arn, error)))
-        else:
-            messages = () if message is None else (message,)
-            result = replace(
-                result,
-                checked_count=result.checked_count + is_checked,
-                messages=(*result.messages, *messages),
-            )
-            result = replace(result, error=result.error or check.metrics_denial)
-    return result
-
-
-class _RunningJobCheck(Struct):
-    """Checks one running job.
+class RunningJobCheck(Struct):
+    """Checks one running job. `state` is its stored state.
 
     `metrics_denial` says why the job's metrics could not be read. Its limit and its family's runs
     are still checked.
@@ -156,31 +116,24 @@ class _RunningJobCheck(Struct):
 
     deps: WatchDependencies
     row: ListedJob
-    settings: WatchSettings
+    state: WatchState
     now: datetime
     metrics_denial: AccessDenied | None = None
 
-    def check(self) -> tuple[bool, WatchMessage | None]:
-        """Returns True if the job is expensive, and the message if one was written.
-
-        Raises AwsError or MalformedData.
-        """
-        state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
-        if state.revision and not self._is_expensive(state):
-            return False, None
+    def check(self) -> JobCheck:
+        """Checks the job, and writes the message that is due. Raises AwsError or MalformedData."""
+        not_expensive = JobCheck(self.row.ref, is_expensive=False)
         job = self._read_job()
         if job is None or job.finished or job.free or not job.groups:
-            return False, None
+            return not_expensive
         market = self._read_market(job)
-        state, is_final = self._with_rates(job, market, state)
-        if not self._is_expensive(state):
-            if is_final:  # so that the next sweep does not describe it again
+        state, is_final = self._with_rates(job, market, self.state)
+        if not self.deps.settings.should_watch(state.usd_per_hour, state.gpus):
+            if is_final:  # so that the next watch does not describe it again
                 self.deps.ledger.write_watch_state(replace(state, revision=1), {}, self.now)
-            return False, None
-        return True, self._write_due_message(job, market, state)
-
-    def _is_expensive(self, state: WatchState) -> bool:
-        return self.settings.should_watch(state.usd_per_hour, state.gpus)
+            return not_expensive
+        message = self._write_due_message(job, market, state)
+        return JobCheck(self.row.ref, is_expensive=True, message=message, error=self.metrics_denial)
 
     def _read_job(self) -> Job | None:
         """Returns the job; None if it is gone, or if its name now belongs to another run."""
@@ -240,10 +193,10 @@ class _RunningJobCheck(Struct):
             runs=finished_comparable_runs(job, comparable_runs(family_runs)),
             idleness=self._idleness(job, state),
         )
-        if not due_messages(running, state, self.settings):
+        if not due_messages(running, state, self.deps.settings):
             return None
         kinds = due_messages(
-            running, state, self.settings, self._silenced_kinds(running, family_runs)
+            running, state, self.deps.settings, self._silenced_kinds(running, family_runs)
         )
         return self._write_message(kinds, running, state) if kinds else None
 
@@ -253,7 +206,7 @@ class _RunningJobCheck(Struct):
         if work_began_at is None:
             return None
         metrics_since = max(work_began_at, self.now - METRICS_WINDOW)
-        min_idle_time = timedelta(minutes=self.settings.idle_minutes)
+        min_idle_time = timedelta(minutes=self.deps.settings.idle_minutes)
         if state.idle_since is None and self.now - metrics_since < min_idle_time:
             return None
         current_phase = replace(
@@ -292,7 +245,7 @@ class _RunningJobCheck(Struct):
     def _write_message(
         self, kinds: tuple[RunningKind, ...], running_job: RunningJob, state: WatchState
     ) -> WatchMessage | None:
-        """Returns the written message; None if another sweep has changed the state since it was
+        """Returns the written message; None if another watch has changed the state since it was
         read.
         """
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
