@@ -9,7 +9,7 @@ continue.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -120,9 +120,10 @@ class Sweeper(Struct, frozen=True):
         Returns whether the part failed.
         """
         match part:
-            case DueAuditsSent(sent, error):
+            case DueAuditsSent(sent, error, unreadable):
                 self.report.info("due audits sent", sent=sent)
-                failed = self._has_failed("not all due audits sent", error)
+                self._report_unreadable(unreadable)
+                failed = self._has_failed("not all due audits sent", error) or bool(unreadable)
             case ListSweepResult():
                 failed = self._report_list(part)
             case MemberChecked(account_region, denial, sent, error):
@@ -161,9 +162,7 @@ class Sweeper(Struct, frozen=True):
             self.report.info("list swept", **labels, **counts, **sent, whole=result.is_complete)
         if result.denial is not None:
             self.report.warning("member denies access", **labels, reason=str(result.denial))
-        for reason in result.unreadable:
-            self.report.count("SweepFailed")
-            self.report.error("cannot be read", reason=reason)
+        self._report_unreadable(result.unreadable)
         if result.defect is not None:
             self.report.count("SweepFailed")
             self.report.count(DEFECTS)
@@ -184,6 +183,11 @@ class Sweeper(Struct, frozen=True):
             self.report.error("no member can be read, so look at this account's own role")
             return True
         return False
+
+    def _report_unreadable(self, reasons: Sequence[str]) -> None:
+        for reason in reasons:
+            self.report.count("SweepFailed")
+            self.report.error("cannot be read", reason=reason)
 
     def _has_failed(self, message: str, error: AwsError | None, **labels: Any) -> bool:
         if error is not None:

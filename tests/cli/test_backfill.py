@@ -31,6 +31,7 @@ from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
 from tests.fakes.entries import DETAIL, entry_ending_at, key, with_detail
+from tests.fakes.sweeps import store_list
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -82,7 +83,7 @@ class Deployed:
         notes = DynamoSweepStore(client, self.stack.outputs["TableName"])
         notes.record_installation()
         for account, kind in product(accounts, JobKind):
-            notes.save_list_state(JobList(account, REGION, kind), first_state(NOW))
+            store_list(notes, JobList(account, REGION, kind), first_state(NOW))
 
     def add_jobs(self, *rows: Mapping[str, Any], account: str = ACCOUNT) -> None:
         """Adds training jobs to an account."""

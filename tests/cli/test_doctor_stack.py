@@ -20,6 +20,7 @@ from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Run
 from tests.fakes.dead_letters import DEAD, REGION, Stack, event
+from tests.fakes.sweeps import store_list
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def finish_sweep(stack: Stack, ago: timedelta, account: str = "123456789012") ->
     at = datetime.now(UTC) - ago
     state = replace(first_state(at), watermark=at, tried_at=at)
     notes = DynamoSweepStore(client, stack.outputs["TableName"])
-    notes.save_list_state(JobList(account, REGION, JobKind.TRAINING), state)
+    store_list(notes, JobList(account, REGION, JobKind.TRAINING), state)
 
 
 def subscribe(stack: Stack) -> None:

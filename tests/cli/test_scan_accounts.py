@@ -206,7 +206,7 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
 
     cloud.calls.answer("sts:AssumeRole", answer)
     role = f"arn:aws:iam::{FIRST}:role/{ROLE}"
-    client_of = AccountClients(cloud.session, OWN, {FIRST: role}, time.time).client_factory(
+    client_of = AccountClients(cloud.session, OWN, {FIRST: role}.get, time.time).client_factory(
         "sagemaker"
     )
     for _ in range(3):

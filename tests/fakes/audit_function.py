@@ -6,16 +6,18 @@ or kill the process as a test plans.
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from audit.handler import audit_message
+from audit import handler
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.job.ref import AccountRegion
+from sageaudit.domain.members import AuditScope
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
 from sageaudit.structs import replace
@@ -23,7 +25,7 @@ from tests.fakes.audit_flow import END, NAME, Answer, FakeJobs, FakeMetrics, dep
 from tests.fakes.calls import CallProxy, Clock, Faults
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.lambda_events import RecordedReport, job_event
-from tests.fakes.memory_ledger import MemorySweepStore
+from tests.fakes.memory_ledger import MemoryMemberRegistry, MemorySweepStore
 from tests.fakes.queues import FakeQueue
 
 OPERATIONS = {
@@ -85,12 +87,21 @@ class AuditFunction:
             policy=policy or Policy(),
         )
         self.deps = replace(deps, **ports)
+        self.registry = MemoryMemberRegistry()
         queue, dead, notes = map(self._watched, (self.queue, self.dead, self.notes))
+        scope = AuditScope(SETTINGS.home, self.deps.policy.members)
+        seen: dict[AccountRegion, date] = {}
+
+        def process(message: SqsMessage) -> None:
+            registry = self._watched(self.registry)
+            function = handler.AuditFunction(
+                self.deps, scope, queue, self.report, notes, registry, self.clock, seen
+            )
+            function.process(message)
+
         self._function = Batch(
             SqsMessage,
-            lambda message: audit_message(
-                message, self.deps, SETTINGS, queue, self.report, notes, now=self.clock()
-            ),
+            process,
             failure_metric="AuditFailed",
             stop_before_ms=0,
             retries=QueueRetries([queue], dead, self.clock),

@@ -15,7 +15,9 @@ from sageaudit.adapters.history.record_steps import to_stored_json
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEndEvent, parse_job_end_event
+from sageaudit.domain.job.ref import AccountRegion, JobEndEvent, parse_job_end_event
+from sageaudit.domain.members import AuditScope
+from sageaudit.domain.policy.scope import MemberAccounts
 from tests.fakes.calls import NOON
 from tests.fakes.jobs import ACCOUNT, REGION
 
@@ -25,6 +27,9 @@ ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-bert-0412"
 PK = f"JOB#{ARN}#1779271080000"
 QUEUE = "work"
 """The default name of queues and of the source of `sqs_record`."""
+HOME = AccountRegion(ACCOUNT, REGION)
+HOME_ONLY = AuditScope(HOME, MemberAccounts())
+"""A deployment without other accounts and regions."""
 
 
 @dataclass
@@ -147,9 +152,7 @@ def job_event(
 
 def end_event(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndEvent:
     """Returns the same event, parsed as from the queue."""
-    return parse_job_end_event(
-        job_event(name, kind=kind, **detail), accounts={ACCOUNT}, regions={REGION}
-    )
+    return parse_job_end_event(job_event(name, kind=kind, **detail), HOME_ONLY)
 
 
 def sqs_record(

@@ -125,6 +125,7 @@ def main() -> None:
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
     from sageaudit.workflows.recordings.jobs import NOT_RECORDED  # noqa: PLC0415
     from tests.fakes.audit_flow import FakeJobs, dependencies  # noqa: PLC0415
+    from tests.fakes.lambda_events import HOME_ONLY  # noqa: PLC0415
     from tests.fakes.sweeps import SweepFlow, add_up  # noqa: PLC0415
 
     kind = JobKind("study")
@@ -148,10 +149,7 @@ def main() -> None:
     office.now = NOW
     office.pages.rows = [replace(row, created_at=NOW - timedelta(hours=2)) for row in listed]
     swept = add_up(office.sweep())
-    ended = [
-        parse_job_end_event(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
-        for body in office.events
-    ]
+    ended = [parse_job_end_event(json.dumps(body), HOME_ONLY) for body in office.events]
     metrics = Mock()
     metrics.read = lambda job, _: measure(
         job, (), packaged.instance_types(), missing_reason=NOT_RECORDED

@@ -1,6 +1,6 @@
 """In-memory versions of DynamoDB's ledgers and notes; nothing expires."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -17,8 +17,10 @@ from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.record import SendClaim
 from sageaudit.domain.audit.summary import JobKey
+from sageaudit.domain.job.ref import AccountRegion
+from sageaudit.domain.members import Denial, Member, WaitingEvent
 from sageaudit.domain.running import WatchState
-from sageaudit.domain.sweep import JobList, ListState, SentEvent
+from sageaudit.domain.sweep import SentEvent, SweptRegion
 from sageaudit.ports import Circuit
 from sageaudit.structs import replace
 
@@ -194,7 +196,7 @@ class MemorySendLedger:
 class MemorySweepStore:
     """Implements SweepStore."""
 
-    states: dict[JobList, ListState] = field(default_factory=dict)
+    regions: dict[AccountRegion, SweptRegion] = field(default_factory=dict)
     notes: dict[JobKey, SentEvent] = field(default_factory=dict)
     installed: bool = False
     turn: tuple[str, datetime] | None = None
@@ -213,11 +215,11 @@ class MemorySweepStore:
     def record_installation(self) -> None:
         self.installed = True
 
-    def list_state(self, job_list: JobList) -> ListState | None:
-        return self.states.get(job_list)
+    def swept_regions(self) -> dict[AccountRegion, SweptRegion]:
+        return dict(self.regions)
 
-    def save_list_state(self, job_list: JobList, state: ListState) -> None:
-        self.states[job_list] = state
+    def save_swept_region(self, account_region: AccountRegion, swept: SweptRegion) -> None:
+        self.regions[account_region] = swept
 
     def event_record(self, key: JobKey) -> SentEvent | None:
         return self.notes.get(key)
@@ -227,3 +229,56 @@ class MemorySweepStore:
 
     def record_event_arrival(self, key: JobKey, at: datetime) -> None:
         self.notes.setdefault(key, SentEvent(at, None))
+
+
+@dataclass
+class MemoryMemberRegistry:
+    """Implements MemberRegistry."""
+
+    stored: dict[AccountRegion, Member] = field(default_factory=dict)
+    waiting: dict[JobKey, WaitingEvent] = field(default_factory=dict)
+    repeated_at: dict[AccountRegion, datetime] = field(default_factory=dict)
+
+    def members(self) -> dict[AccountRegion, Member]:
+        return dict(self.stored)
+
+    def _member(self, account_region: AccountRegion) -> Member:
+        return self.stored.get(account_region, Member(account_region))
+
+    def record_seen(
+        self, account_region: AccountRegion, seen_at: datetime, template_version: int | None
+    ) -> None:
+        member = self._member(account_region)
+        version = member.template_version if template_version is None else template_version
+        if member.last_seen_at is None or member.last_seen_at < seen_at:
+            first_seen_at = member.first_seen_at or seen_at
+            member = replace(member, first_seen_at=first_seen_at, last_seen_at=seen_at)
+        self.stored[account_region] = replace(member, template_version=version)
+
+    def add_denial(self, account_region: AccountRegion, denial: Denial) -> None:
+        member = self._member(account_region)
+        self.stored[account_region] = replace(member, denial=member.denial or denial)
+        self.repeated_at[account_region] = denial.checked_at
+
+    def replace_denial(self, account_region: AccountRegion, denial: Denial) -> None:
+        self.stored[account_region] = replace(self._member(account_region), denial=denial)
+
+    def clear_denial(self, account_region: AccountRegion, asked_at: datetime) -> bool:
+        repeated_at = self.repeated_at.get(account_region)
+        if repeated_at is not None and repeated_at >= asked_at:
+            return False
+        self.stored[account_region] = replace(self._member(account_region), denial=None)
+        return True
+
+    def add_waiting_event(self, key: JobKey, event: WaitingEvent) -> None:
+        self.waiting[key] = event
+
+    def waiting_events(
+        self, account_region: AccountRegion
+    ) -> Iterator[tuple[JobKey, WaitingEvent]]:
+        events = list(self.waiting.items())
+        return (pair for pair in events if pair[1].account_region == account_region)
+
+    def remove_waiting_event(self, key: JobKey, event: WaitingEvent) -> None:
+        del event
+        self.waiting.pop(key, None)

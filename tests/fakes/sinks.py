@@ -14,7 +14,7 @@ from typing import Any
 from botocore.loaders import Loader
 from rich.console import Console
 
-from audit.handler import audit_message
+from audit import handler
 from sageaudit.adapters.channels.services import SERVICES, channel_writers
 from sageaudit.adapters.files import recording_file
 from sageaudit.adapters.files.exact_json import read_gzip_json
@@ -30,6 +30,7 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.members import AuditScope
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.domain.usage.measure import measure
@@ -43,7 +44,7 @@ from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.audit_function import SETTINGS
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.lambda_events import CREATED, job_event, sqs_record
-from tests.fakes.memory_ledger import MemorySweepStore
+from tests.fakes.memory_ledger import MemoryMemberRegistry, MemorySweepStore
 from tests.fakes.messages import document_card
 from tests.fakes.queues import FakeQueue
 
@@ -157,9 +158,15 @@ def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
     with redirect_stdout(lines):
         report = RecordReport({"POWERTOOLS_SERVICE_NAME": "sinks"})
         try:
-            audit_message(
-                message, deps, SETTINGS, FakeQueue(), report, MemorySweepStore(), now=_NOW
-            )
+            handler.AuditFunction(
+                deps,
+                AuditScope(SETTINGS.home, deps.policy.members),
+                FakeQueue(),
+                report,
+                MemorySweepStore(),
+                MemoryMemberRegistry(),
+                lambda: _NOW,
+            ).process(message)
         except SageauditError as error:
             report.defect("failed", error)
             lines.write(str(error))

@@ -9,19 +9,23 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from local.functions import ProcessKilled
+from local.workers import InlineWorkers
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import JobList, ListedJob
+from sageaudit.domain.job.ref import AccountRegion, JobRef
+from sageaudit.domain.members import AuditScope
+from sageaudit.domain.policy.scope import MemberAccounts
+from sageaudit.domain.sweep import JobList, ListedJob, ListState, SweptRegion, list_states
 from sageaudit.errors import AwsError, UnreadableItem
+from sageaudit.ports import SweepStore, Workers
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepDependencies, sweep
-from sageaudit.workflows.sweep.watch import WatchResult
+from sageaudit.workflows.sweep.lists import ListSweepResult, SweepDependencies
+from sageaudit.workflows.sweep.run import SweepPart, sweep
 from tests.fakes.calls import die_at_step, no_step, with_steps
 from tests.fakes.families import run_summary
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemorySweepStore
+from tests.fakes.memory_ledger import MemoryMemberRegistry, MemorySweepStore
 from tests.fakes.queues import FakeQueue
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
@@ -167,13 +171,16 @@ class SweepFlow:
         self.pages = FakePages(self)
         self.history = KnownRuns()
         self.notes = MemorySweepStore()
+        self.registry = MemoryMemberRegistry()
+        self.denials: dict[AccountRegion, dict[str, AwsError]] = {}
         self.queue = FakeQueue()
+        self.workers: Workers = InlineWorkers()
         self.accounts = accounts
         self.regions: tuple[str, ...] = (REGION,)
         self.max_pages: int | None = None
         self.step: Callable[[], None] = no_step
 
-    def sweep(self) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
+    def sweep(self) -> list[SweepPart]:
         """Runs one sweep; checks that it reads no more pages than it has time for."""
         already, most = len(self.pages.requests), self.max_pages
         parts = list(self.sweep_parts())
@@ -190,16 +197,30 @@ class SweepFlow:
             history=cast("Any", self.history),
             sweep_store=cast("Any", with_steps(self.notes, self._step)),
             queue=cast("Any", with_steps(self.queue, self._step)),
-            accounts=self.accounts,
-            regions=self.regions,
+            registry=cast("Any", with_steps(self.registry, self._step)),
+            scope=AuditScope(AccountRegion(self.accounts[0], self.regions[0]), self.members),
+            check_member=lambda account, region: self.denials.get(
+                AccountRegion(account, region), {}
+            ),
+            workers=self.workers,
             clock=lambda: self.now,
             is_out_of_time=out_of_time,
         )
 
+    def check_member(self, account: str, region: str) -> dict[str, AwsError]:
+        """What a member denies."""
+        return self.denials.get(AccountRegion(account, region), {})
+
+    @property
+    def members(self) -> MemberAccounts:
+        """The other accounts and regions; the first ones are home."""
+        roles = dict.fromkeys(self.accounts[1:], "sageaudit-read")
+        return MemberAccounts(roles, regions=self.regions[1:])
+
     def _step(self) -> None:
         self.step()
 
-    def sweep_parts(self) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
+    def sweep_parts(self) -> Iterator[SweepPart]:
         """Yields the parts of one sweep."""
         already = len(self.pages.requests)
 
@@ -208,6 +229,10 @@ class SweepFlow:
             return most is not None and len(self.pages.requests) - already >= most
 
         return sweep(self.dependencies(out_of_time))
+
+    def state(self, job_list: JobList) -> ListState:
+        """Returns the stored state of a list that was swept."""
+        return list_states(self.notes.swept_regions())[job_list]
 
     def is_killed_at(self, number: int) -> bool:
         """Whether a sweep that dies at this step of its queue or notes came to that step."""
@@ -218,11 +243,9 @@ class SweepFlow:
         self.step = no_step
         return not completed
 
-    def sweep_until(
-        self, until: datetime, *, audits: bool = True
-    ) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
+    def sweep_until(self, until: datetime, *, audits: bool = True) -> list[SweepPart]:
         """Runs a sweep every 15 minutes; by default the jobs that it sends are audited at once."""
-        parts: list[DueAuditsSent | ListSweepResult | WatchResult] = []
+        parts: list[SweepPart] = []
         while self.now <= until:
             begun_at = self.now
             parts += self.sweep()
@@ -282,7 +305,7 @@ def refuse_list(job_list: JobList, error: Exception, *, from_page: int = 1) -> A
     return spoil
 
 
-def add_up(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
+def add_up(parts: list[SweepPart]) -> ListSweepResult:
     """Adds up the results of all lists."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return ListSweepResult(
@@ -296,3 +319,15 @@ def add_up(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSw
         error=next((result.error for result in lists if result.error), None),
         unreadable=tuple(why for result in lists for why in result.unreadable),
     )
+
+
+def read_list(store: SweepStore, job_list: JobList) -> ListState | None:
+    """Returns the stored state of one list."""
+    return list_states(store.swept_regions()).get(job_list)
+
+
+def store_list(store: SweepStore, job_list: JobList, state: ListState) -> None:
+    """Stores the state of one list beside the other lists of its account and region."""
+    region = store.swept_regions().get(job_list.account_region, SweptRegion())
+    lists = {**region.lists, job_list.kind: state}
+    store.save_swept_region(job_list.account_region, replace(region, lists=lists))

@@ -12,6 +12,7 @@ import botocore.session
 from botocore.parsers import create_parser
 
 from local.recorded import RecordedJob, recorded_jobs
+from local.workers import InlineWorkers
 from notify.handler import assemble as notify_wired
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
@@ -24,14 +25,21 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import Queue
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep import run as sweeping
+from sageaudit.workflows.sweep.lists import SweepDependencies
 from tests.fakes.audit_function import AuditFunction
 from tests.fakes.calls import Clock
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.lambda_events import RecordedReport, notice_record, sqs_record, stream_record
-from tests.fakes.memory_ledger import MemorySendLedger, MemorySweepStore
+from tests.fakes.lambda_events import (
+    HOME_ONLY,
+    RecordedReport,
+    notice_record,
+    sqs_record,
+    stream_record,
+)
+from tests.fakes.memory_ledger import MemoryMemberRegistry, MemorySendLedger, MemorySweepStore
 from tests.fakes.queues import FakeQueue
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 from tests.integration.whole_flow import delivered
@@ -339,13 +347,15 @@ def fuzz_sweep(dice: Random) -> list[str]:
     client = _Lists(dice, dice.randint(1, len(JobKind)))
     queue = FakeQueue()
     lists = SageMakerJobLists(lambda _: cast("Any", client))
-    deps = sweeping.SweepDependencies(
+    deps = SweepDependencies(
         job_pages=cast("Any", lists),
         history=SqliteHistory(),
         sweep_store=MemorySweepStore(),
         queue=cast("Queue", queue),
-        accounts=[ACCOUNT],
-        regions=[REGION],
+        registry=MemoryMemberRegistry(),
+        scope=HOME_ONLY,
+        check_member=lambda *_: {},
+        workers=InlineWorkers(),
         clock=lambda: NOON,
         is_out_of_time=lambda: False,
     )

@@ -25,6 +25,7 @@ def every(*channels: str) -> list[AlarmSpec]:
             work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in alarms.DEAD_LETTERS},
+            is_watch_on=True,
         )
     )
 

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEndEvent, parse_job_end_event
+from sageaudit.domain.job.ref import AccountRegion, JobEndEvent, parse_job_end_event
+from sageaudit.domain.members import AuditScope
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.errors import RejectedEvent
 from tests.fakes.recorded import DATA
 
@@ -14,7 +16,9 @@ from tests.fakes.recorded import DATA
 def read(name: str) -> JobEndEvent:
     """Returns the parsed event of a fixture."""
     body = (DATA / "events" / f"{name}.json").read_text(encoding="utf-8")
-    return parse_job_end_event(body, accounts={"123456789012"}, regions={"us-east-1"})
+    return parse_job_end_event(
+        body, AuditScope(AccountRegion("123456789012", "us-east-1"), MemberAccounts())
+    )
 
 
 @pytest.mark.parametrize(

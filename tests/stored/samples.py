@@ -35,6 +35,7 @@ from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.domain.prices.price_list import Entry, InvalidPrice, ListedRate, PriceListing
+from sageaudit.domain.sweep import list_states
 from sageaudit.ports import Circuit, History
 from sageaudit.structs import replace
 from tests.adapters.history.tables import dynamodb, new_table
@@ -132,7 +133,8 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
                 "hour": [ledger.channel_hour("slack", NOON + hours * HOUR) for hours in range(6)],
                 "circuit": sends.circuit("slack"),
                 "lists": {
-                    str(job_list): state for job_list, state in notes.all_list_states().items()
+                    str(job_list): state
+                    for job_list, state in list_states(notes.swept_regions()).items()
                 },
                 "sent": notes.event_record(key),
                 "installed": DynamoSweepStore(*place).installed_at(),

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import SWEEP_SOURCE, AccountRegion, JobRef, region_partition
+from sageaudit.domain.job.ref import SWEEP_SOURCE, AccountRegion, JobRef
 from sageaudit.structs import replace
 
 LONGEST_LIFE = timedelta(days=30)
@@ -241,13 +241,8 @@ MAX_RUNNING_JOBS = 5_000
 well below DynamoDB's 400 KB. The newest are kept, since old ones were seen by earlier sweeps."""
 
 
-def running_row(
-    account_region: AccountRegion, kind: JobKind, name: str, created_at: datetime
-) -> ListedJob:
+def running_row(ref: JobRef, created_at: datetime) -> ListedJob:
     """Returns the row of a running job."""
-    account, region = account_region.account, account_region.region
-    arn_start = f"arn:{region_partition(region)}:sagemaker:{region}:{account}"
-    ref = JobRef(kind, name, f"{arn_start}:{kind.spec.arn_word}/{name.lower()}", account, region)
     return ListedJob(ref, RUNNING_STATUS, created_at, None, None)
 
 

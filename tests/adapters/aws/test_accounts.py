@@ -70,7 +70,7 @@ class Session:
 
 def jobs(session: Session, role: str = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
     """SageMaker in the own and the other account."""
-    accounts = AccountClients(session, OWN, {OTHER: role}, NOON.timestamp, external_id="x1")
+    accounts = AccountClients(session, OWN, {OTHER: role}.get, NOON.timestamp, external_id="x1")
     SageMaker.asked.clear()
     return SageMakerJobs(accounts.client_factory("sagemaker"))
 
@@ -95,7 +95,9 @@ def test_a_role_is_asked_for_by_its_name_and_the_external_id() -> None:
 def test_the_own_account_is_read_without_a_role() -> None:
     """Also where the policy lists one for it."""
     session = Session(OWN)
-    accounts = AccountClients(session, OWN, {OWN: f"arn:aws:iam::{OWN}:role/read"}, NOON.timestamp)
+    accounts = AccountClients(
+        session, OWN, {OWN: f"arn:aws:iam::{OWN}:role/read"}.get, NOON.timestamp
+    )
     accounts.client_factory("sagemaker")(OWN, "us-east-1")
     assert session.made == [("sagemaker", None)]
 

@@ -17,6 +17,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.history.sqlite import schema
@@ -25,6 +26,7 @@ from sageaudit.domain.advice.advice import Decision, DecisionAction
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.members import Denial, WaitingEvent
 from sageaudit.domain.running import WatchState
 from sageaudit.domain.sweep import JobList, ListState, SentEvent
 from sageaudit.errors import MalformedData
@@ -33,6 +35,8 @@ from tests.adapters.history.faults import everything
 from tests.adapters.history.test_ledger import key as alert_key
 from tests.adapters.history.test_ledger import written
 from tests.fakes.entries import NOON, key, unsettled_entry, with_detail
+from tests.fakes.lambda_events import HOME
+from tests.fakes.sweeps import store_list
 from tests.properties.odd_values import ABSENT, paths, replaced, some_of
 
 NAMES = ("a", "b", "c")
@@ -161,8 +165,14 @@ class Table:
             past = ledger.past_alerts(alert_key(run), subject)
             ledger.write_alert(past, past, {}, NOON, [hour])
         ledger.write_digest(NOON.date(), {(0, "sns"): "{}"}, NOON)
-        sweep_store.save_list_state(LIST, ListState(NOON, NOON, NOON))
+        store_list(sweep_store, LIST, ListState(NOON, NOON, NOON))
         sweep_store.record_installation()
+        registry = DynamoMemberRegistry(*place)
+        registry.record_seen(HOME, NOON, 1)
+        registry.add_denial(HOME, Denial(NOON, NOON, ("sts:AssumeRole",), "no such role"))
+        for run in ("a", "b"):
+            event = WaitingEvent(HOME, JobKind.TRAINING, "{}", NOON)
+            registry.add_waiting_event(alert_key(run), event)
         sends.replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         sends.claim_send("one", NOON, 60)
         self.items = everything(client, name)
@@ -180,8 +190,9 @@ class Table:
             **{
                 f"event {run}": partial(sweep_store.event_record, alert_key(run)) for _, run in runs
             },
-            "list": partial(sweep_store.list_state, LIST),
-            "lists": sweep_store.all_list_states,
+            "lists": sweep_store.swept_regions,
+            "members": DynamoMemberRegistry(*place).members,
+            "waiting": lambda: list(DynamoMemberRegistry(*place).waiting_events(HOME)),
             "installed": DynamoSweepStore(*place).installed_at,
             "circuit": partial(sends.circuit, "slack"),
             "digest": partial(ledger.has_digest, NOON.date()),

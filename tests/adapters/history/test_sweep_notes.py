@@ -13,11 +13,20 @@ from sageaudit.adapters.history.dynamo.sweep_notes import (
 )
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent, drop_abandoned_lists
+from sageaudit.domain.sweep import (
+    JobList,
+    ListProgress,
+    ListState,
+    SentEvent,
+    SweptRegion,
+    drop_abandoned_lists,
+    list_states,
+    running_row,
+)
 from sageaudit.errors import MalformedData
 from sageaudit.ports import SweepStore
 from tests.fakes.memory_ledger import MemorySweepStore
-from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON
+from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, read_list, row, store_list
 
 TRAINING = JobList("111122223333", "us-east-1", JobKind.TRAINING)
 KEY = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)
@@ -55,20 +64,20 @@ def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepStore) -> N
 def test_all_lists_are_found_but_those_that_cannot_be_read(client: Any, table: str) -> None:
     """And nothing else that sweeps keep; one that is not tried any more has left."""
     notes = DynamoSweepStore(client, table)
-    assert notes.all_list_states() == {}
+    assert list_states(notes.swept_regions()) == {}
     left = JobList("222233334444", "us-east-1", JobKind.TUNING)
     states = {
         TRAINING: ListState(NOON, NOON, NOON - DAY, UNDER_WAY, NOON),
         left: ListState(NOON, NOON, NOON - DAY, None, NOON - 4 * HOUR),
     }
     for job_list, state in states.items():
-        notes.save_list_state(job_list, state)
+        store_list(notes, job_list, state)
     notes.record_event_sent(KEY, SentEvent(NOON, None))
     for name in ("111122223333#us-east-1#other", "1", "111122223333#us-east-1#transform"):
         item = {"pk": {"S": "SWEEP"}, "sk": {"S": f"LIST#{name}"}}
         client.put_item(TableName=table, Item=item)
-    assert notes.all_list_states() == states
-    assert list(drop_abandoned_lists(notes.all_list_states())) == [TRAINING]
+    assert list_states(notes.swept_regions()) == states
+    assert list(drop_abandoned_lists(list_states(notes.swept_regions()))) == [TRAINING]
 
 
 @pytest.mark.parametrize("until", [{"S": "soon"}, {"NULL": True}, None])
@@ -96,22 +105,49 @@ def test_a_lists_state_comes_back_as_it_was_kept(
     """To the microsecond, and each list for itself."""
     moment = NOON + timedelta(microseconds=1)
     state = ListState(moment - DAY, moment - HOUR, moment - 30 * DAY, under_way)
-    assert notes.list_state(TRAINING) is None
-    notes.save_list_state(TRAINING, state)
-    assert notes.list_state(TRAINING) == state
-    assert notes.list_state(JobList("444455556666", "us-east-1", JobKind.TRAINING)) is None
-    assert notes.list_state(JobList("111122223333", "us-east-1", JobKind.TUNING)) is None
+    assert read_list(notes, TRAINING) is None
+    store_list(notes, TRAINING, state)
+    assert read_list(notes, TRAINING) == state
+    assert read_list(notes, JobList("444455556666", "us-east-1", JobKind.TRAINING)) is None
+    assert read_list(notes, JobList("111122223333", "us-east-1", JobKind.TUNING)) is None
     whole = ListState(moment - DAY, moment, moment, tried_at=moment + HOUR)
-    notes.save_list_state(TRAINING, whole)
-    assert notes.list_state(TRAINING) == whole
+    store_list(notes, TRAINING, whole)
+    assert read_list(notes, TRAINING) == whole
 
 
+def test_the_running_jobs_of_a_region_are_stored_by_kind(notes: SweepStore) -> None:
+    """Their names keep their case, so that they can be described."""
+    rows = tuple(running_row(row(f"Train-{n}", NOON).ref, NOON - n * MINUTE) for n in range(300))
+    swept = SweptRegion({JobKind.TRAINING: ListState(NOON, NOON, NOON)}, {JobKind.TRAINING: rows})
+    notes.save_swept_region(TRAINING.account_region, swept)
+    assert notes.swept_regions() == {TRAINING.account_region: swept}
+
+
+def test_running_jobs_that_cannot_be_read_leave_the_lists_readable(client: Any, table: str) -> None:
+    """Only the watch misses them, until the next sweep."""
+    notes = DynamoSweepStore(client, table)
+    store_list(notes, TRAINING, ListState(NOON, NOON, NOON))
+    key = {"pk": {"S": "SWEEP"}, "sk": {"S": keys.swept_region_sk(TRAINING.account_region)}}
+    client.update_item(
+        TableName=table,
+        Key=key,
+        UpdateExpression="SET running = :odd",
+        ExpressionAttributeValues={":odd": {"B": b"odd"}},
+    )
+    lists = {JobKind.TRAINING: ListState(NOON, NOON, NOON)}
+    assert notes.swept_regions() == {TRAINING.account_region: SweptRegion(lists)}
+
+
+@pytest.mark.parametrize("waited_for_member", [False, True])
 @pytest.mark.parametrize("due_at", [None, NOON - HOUR])
-def test_what_was_sent_is_known_by_its_run(notes: SweepStore, due_at: Any) -> None:
+def test_what_was_sent_is_known_by_its_run(
+    notes: SweepStore, due_at: Any, waited_for_member: bool
+) -> None:
     """Another run of the name was not sent."""
     assert notes.event_record(KEY) is None
-    notes.record_event_sent(KEY, SentEvent(NOON, due_at))
-    assert notes.event_record(KEY) == SentEvent(NOON, due_at)
+    sent = SentEvent(NOON, due_at, waited_for_member)
+    notes.record_event_sent(KEY, sent)
+    assert notes.event_record(KEY) == sent
     assert notes.event_record(JobKey(KEY.arn, NOON + HOUR)) is None
 
 
@@ -134,9 +170,11 @@ def test_a_state_that_cannot_be_read_is_a_first_sweep(
     client: Any, table: str, broken: dict[str, Any]
 ) -> None:
     """It looks back a day."""
-    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.sweep_list_sk(TRAINING)}, **broken}
+    sk = keys.swept_region_sk(TRAINING.account_region)
+    lists = {"M": {"training": {"M": broken}}}
+    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": sk}, "lists": lists}
     client.put_item(TableName=table, Item=item)
-    assert DynamoSweepStore(client, table).list_state(TRAINING) is None
+    assert read_list(DynamoSweepStore(client, table), TRAINING) is None
 
 
 def test_the_installation_is_the_tables_creation_and_written_once(client: Any, table: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import (
+    AccountRegion,
     JobEndEvent,
     JobRef,
     is_same_run,
@@ -16,6 +17,8 @@ from sageaudit.domain.job.ref import (
     parse_job_end_event,
     region_partition,
 )
+from sageaudit.domain.members import AuditScope
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.errors import MalformedData, RejectedEvent
 from sageaudit.structs import replace
 from tests.fakes.jobs import training_answer
@@ -61,7 +64,8 @@ def event(path: str = "", value: object = None) -> str:
 
 def read(body: str) -> JobEndEvent:
     """Returns the job of an event for one account in one region."""
-    return parse_job_end_event(body, accounts={ACCOUNT, "222233334444"}, regions={REGION, NEAR})
+    members = MemberAccounts({"222233334444": "reader"}, regions=(NEAR,))
+    return parse_job_end_event(body, AuditScope(AccountRegion(ACCOUNT, REGION), members))
 
 
 def test_an_event_names_its_job() -> None:

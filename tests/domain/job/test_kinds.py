@@ -23,7 +23,9 @@ from sageaudit.domain.job.kinds import (
     Component,
     JobKind,
 )
-from sageaudit.domain.job.ref import TERMINAL, parse_job_end_event
+from sageaudit.domain.job.ref import TERMINAL, AccountRegion, parse_job_end_event
+from sageaudit.domain.members import AuditScope
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import has_parameter
 from tests.infra.reading import only_resource, statements
@@ -89,7 +91,9 @@ def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> Non
         "detail-type": row.detail_type,
         "detail": answer | {row.arn_key: arn},
     }
-    ended = parse_job_end_event(json.dumps(event), accounts={"111122223333"}, regions={"eu-west-1"})
+    ended = parse_job_end_event(
+        json.dumps(event), AuditScope(AccountRegion("111122223333", "eu-west-1"), MemberAccounts())
+    )
     assert ended.ref.kind is describe.parse(answer, {}).kind is kind
 
 

@@ -88,8 +88,8 @@ def asked(
         cast("Any", kept),
         policy,
         {"sns": write},
-        kept if has_bucket else None,
-        ReportSource(source or history, {}),
+        report_store=kept if has_bucket else None,
+        report_source=ReportSource(source or history, {}),
     )
     return write_digest(deps, now=NOW)
 

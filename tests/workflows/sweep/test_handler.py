@@ -1,18 +1,14 @@
 """The sweep's function: what it counts and logs, and what it answers."""
 
 from itertools import repeat
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from local.workers import InlineWorkers
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.routes import Destination
-from sageaudit.domain.running import RunningKind
 from sageaudit.errors import AwsError, Throttled, Unavailable
-from sageaudit.workflows.sweep import run as sweeping
-from sageaudit.workflows.sweep.watch import WatchMessage, WatchResult
 from sweep import handler
 from tests.fakes.lambda_events import Lambda, parse_counts
 from tests.fakes.sweeps import (
@@ -24,6 +20,7 @@ from tests.fakes.sweeps import (
     SweepFlow,
     flow_with,
     key_of,
+    read_list,
     refuse_list,
     row,
 )
@@ -38,7 +35,13 @@ def context(request_id: str = "one", *, left_ms: int = 600_000) -> Lambda:
 
 def sweeper(flow: SweepFlow) -> handler.Sweeper:
     """The function over these jobs."""
-    return handler.Sweeper(flow.dependencies, flow.notes, lambda: flow.now, RecordReport(ENVIRON))
+    return handler.Sweeper(
+        lambda _, is_out_of_time: flow.dependencies(is_out_of_time),
+        flow.notes,
+        lambda: flow.now,
+        RecordReport(ENVIRON),
+        open_workers=InlineWorkers,
+    )
 
 
 def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
@@ -115,12 +118,27 @@ def test_a_table_that_does_not_answer_is_a_failure_without_an_error(
     assert counts(capsys) == {"SweepFailed": 1}
 
 
-def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
-    """Lambda keeps the invocation among the schedule's dead letters."""
-    flow = flow_with()
+def test_a_bug_with_one_list_costs_only_that_list(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a failure and a defect; the other lists are read, and the lease is free."""
+    flow = flow_with(row("b", NOON - HOUR, kind=JobKind.PROCESSING))
 
     flow.pages.alter_page = refuse_list(TRAINING, ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
+    assert sweeper(flow)({}, context()) == {"failed": 1}
+    found = counts(capsys)
+    assert (found["SweepFailed"], found["Defects"], found["LostEventsFound"]) == (1, 1, 1)
+    assert flow.notes.acquire_lease("another", NOON, 1)
+
+
+def test_a_bug_outside_of_the_lists_is_counted_and_raised(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Lambda keeps the invocation among the schedule's dead letters; the lease is free."""
+    flow = flow_with()
+
+    with (
+        patch.object(flow.registry, "members", side_effect=ZeroDivisionError()),
+        pytest.raises(ZeroDivisionError),
+    ):
         sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["Defects"]) == (1, 1)
@@ -144,46 +162,4 @@ def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]
     assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
     assert len(flow.pages.requests) == request_count
     assert not counts(capsys)
-    assert flow.notes.list_state(TRAINING) is not None
-
-
-def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> None:
-    """Whoever asks goes on after the last one; no list is swept."""
-    flow, members = flow_with(), [(str(222200000000 + n), "us-east-1") for n in range(300)]
-
-    def missing_permissions(account: str, _: str) -> dict[str, str]:
-        flow.now += MINUTE / 6
-        return {"sts:AssumeRole": "no such role"} if account.endswith("7") else {}
-
-    function = handler.Sweeper(
-        flow.dependencies,
-        flow.notes,
-        lambda: flow.now,
-        RecordReport(ENVIRON),
-        members=members,
-        missing_permissions=missing_permissions,
-    )
-    rows: list[dict[str, Any]] = []
-    answer: dict[str, Any] = {"next": ""}
-    while answer["next"] is not None:
-        answer = function({"continue_after": answer["next"]}, context())
-        assert len(answer["members"]) <= 4
-        rows += answer["members"]
-    assert [(row["account"], row["region"]) for row in rows] == members
-    assert len([row for row in rows if row["missing_permissions"]]) == 30
-    assert not flow.pages.requests
-
-
-def test_the_watch_counts_its_defects_and_what_no_route_takes(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """A bug with one running job fails the part, and not the sweep."""
-    message = WatchMessage("a", (RunningKind.IDLE,), Destination(("sns",)), has_no_route=True)
-    defects = (("arn", ZeroDivisionError("bug")),)
-    part = WatchResult(TRAINING, 9, 1, not_checked_count=7, messages=(message,), defects=defects)
-    with patch.object(sweeping, "sweep", return_value=[part]):
-        assert sweeper(flow_with())({}, context()) == {"failed": 1}
-    assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}
-    assert [vars(record)["left"] for record in caplog.records if record.msg == "running jobs"] == [
-        7
-    ]
+    assert read_list(flow.notes, TRAINING) is not None

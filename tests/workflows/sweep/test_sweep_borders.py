@@ -68,9 +68,9 @@ def test_a_job_that_stays_open_is_listed_for_32_days(open_days: int, listed_days
     assert NOON - state.next_created_after == listed_days * DAY
 
 
-@pytest.mark.parametrize(("left_ms", "reads"), [(60_000, True), (59_999, False)])
-def test_a_sweep_reads_a_page_only_if_a_minute_is_left(left_ms: int, reads: bool) -> None:
-    """No request of that page would be begun."""
+@pytest.mark.parametrize(("left_ms", "reads"), [(90_000, True), (89_999, False)])
+def test_a_sweep_reads_a_page_only_if_90_seconds_are_left(left_ms: int, reads: bool) -> None:
+    """No request is begun in the last minute, and the states must be stored."""
     flow = flow_with()
     sweeper(flow)({}, context(left_ms=left_ms))
     assert bool(flow.pages.requests) is reads

@@ -14,8 +14,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import JobList, ListedJob
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult
-from sageaudit.workflows.sweep.watch import WatchResult
+from sageaudit.workflows.sweep.lists import ListSweepResult
+from sageaudit.workflows.sweep.run import DueAuditsSent, SweepPart
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import (
     DAY,
@@ -27,6 +27,7 @@ from tests.fakes.sweeps import (
     flow_with,
     refuse_list,
     row,
+    store_list,
 )
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -41,7 +42,7 @@ OTHERS = ("444455556666", "777788889999")
 Story = Callable[[], Counter[str]]
 
 
-def _counts(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> Counter[str]:
+def _counts(parts: list[SweepPart]) -> Counter[str]:
     """The metrics of sweeps; the most that were missing at one of them."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return Counter(
@@ -134,9 +135,9 @@ def _future_watermark() -> Counter[str]:
     """A clock that was wrong wrote it, by minutes or a year: the last day is looked at again."""
     for future in (10 * MINUTE, 365 * DAY):
         flow = flow_with(row("lost", NOON - 2 * HOUR))
-        state = flow.notes.states[TRAINING]
+        state = flow.state(TRAINING)
         ahead = replace(state, watermark=NOON + future, next_created_after=NOON + future - HOUR)
-        flow.notes.states[TRAINING] = ahead
+        store_list(flow.notes, TRAINING, ahead)
         counts = _sweeps(flow, 1)
         assert counts["LostEventsFound"] == 1
     return counts
@@ -156,14 +157,14 @@ def _third_page_fails() -> Counter[str]:
     flow = flow_with(*jobs)
     flow.pages.size = 4
     flow.pages.alter_page = refuse_list(TRAINING, Throttled("slow down"), from_page=3)
-    before = flow.notes.states[TRAINING].watermark
+    before = flow.state(TRAINING).watermark
     parts = flow.sweep()
     failed = [part for part in parts if isinstance(part, ListSweepResult) and part.error]
     assert [(part.job_list, part.lost_events, part.is_complete) for part in failed] == [
         (TRAINING, 8, False)
     ]
     assert len([part for part in parts if isinstance(part, ListSweepResult)]) == len(JobKind)
-    assert flow.notes.states[TRAINING].watermark == before
+    assert flow.state(TRAINING).watermark == before
     flow.pages.alter_page = lambda _of, _number, page: page
     flow.pages.requests.clear()
     both = _counts(parts) + _counts(flow.sweep())
@@ -176,9 +177,9 @@ def _third_page_fails() -> Counter[str]:
 def _endless() -> Counter[str]:
     flow = flow_with(row("lost", NOON - HOUR, kind=JobKind.TRANSFORM))
     flow.pages.alter_page = refuse_list(TRAINING, Unavailable("returned no last page"))
-    before = flow.notes.states[TRAINING].watermark
+    before = flow.state(TRAINING).watermark
     found = _counts(flow.sweep())
-    assert flow.notes.states[TRAINING].watermark == before
+    assert flow.state(TRAINING).watermark == before
     assert flow.names == ["lost"]
     return found
 
@@ -229,7 +230,7 @@ def _long_job() -> Counter[str]:
         flow.sweep()
     flow.now = NOON
     counts = _sweeps(flow, 2)
-    assert flow.notes.states[TRAINING].next_created_after > NOON - 2 * HOUR
+    assert flow.state(TRAINING).next_created_after > NOON - 2 * HOUR
     return counts
 
 

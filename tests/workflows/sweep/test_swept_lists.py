@@ -12,7 +12,7 @@ from local.requests import RequestRouter, http_answer
 from sageaudit.adapters.aws.sagemaker import PacedJobPages
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import JobList, ListedJob
-from sageaudit.errors import AccessDenied, RejectedEvent, Throttled, Unavailable
+from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, NOON
 
@@ -116,10 +116,10 @@ def test_a_role_of_another_account_fails_its_lists_alone() -> None:
     """As any list that cannot be read."""
 
     def disagrees(_account: str, _region: str) -> Any:
-        raise RejectedEvent("role_disagrees", "the role is of another account")
+        raise AccessDenied("sts:AssumeRole", "the role is of another account")
 
     lists = PacedJobPages(disagrees, lambda: 0.0, lambda _: None)
-    with pytest.raises(Unavailable, match="the role is of another account"):
+    with pytest.raises(AccessDenied, match="the role is of another account"):
         list(lists.pages(TRAINING, created_after=NOON - DAY, created_before=NOON))
 
 

@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 
+from local.workers import InlineWorkers
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.domain.advice.advice import Decision, DecisionAction, recommendation_id
 from sageaudit.domain.audit.finding_document import RunRecommendation
@@ -37,11 +38,12 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult, check_running_jobs
+from sageaudit.workflows.watch.run import check_running_jobs
+from sageaudit.workflows.watch.running_job import JobCheck, WatchDependencies, WatchMessage
 from tests.fakes.families import run_fields, run_summary
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, market, not_none, phases
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
-from tests.fakes.sweeps import TRAINING, key_of, row, summary_of
+from tests.fakes.sweeps import key_of, row, summary_of
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -103,6 +105,33 @@ class Run:
                     yield RawSeries(f"{self.name}/algo-{host}", metric.value, NOON, 60, values)
 
 
+@dataclass
+class Watched:
+    """What came of a watch's checks."""
+
+    checks: list[JobCheck]
+
+    @property
+    def messages(self) -> list[WatchMessage]:
+        return [check.message for check in self.checks if check.message]
+
+    @property
+    def checked_count(self) -> int:
+        return sum(check.is_expensive is True for check in self.checks)
+
+    @property
+    def error(self) -> AwsError | None:
+        return next((check.error for check in self.checks if check.error), None)
+
+    @property
+    def unreadable(self) -> list[str]:
+        return [check.unreadable for check in self.checks if check.unreadable]
+
+    @property
+    def defects(self) -> list[tuple[str, Exception]]:
+        return [(check.ref.arn, check.defect) for check in self.checks if check.defect]
+
+
 class Watch:
     """Everything that a watch touches."""
 
@@ -138,8 +167,8 @@ class Watch:
     ) -> Iterator[AuditSummary]:
         return iter(self.heads)
 
-    def at(self, minute: int) -> WatchResult:
-        """What a sweep at this minute does."""
+    def at(self, minute: int) -> Watched:
+        """What a watch at this minute does."""
         self.now = NOON + minute * MINUTE
         here = cast("Any", self)
         deps = WatchDependencies(
@@ -152,9 +181,12 @@ class Watch:
             self.policy,
             RULES,
             channel_writers(self.policy.channels),
+            self.policy.watch or WatchSettings(),
+            lambda: self.now,
+            lambda: False,
         )
         rows = [run.list_jobs for run in self.runs_there.values()]
-        return check_running_jobs(deps, TRAINING, rows, lambda: self.now, lambda: False)
+        return Watched(list(check_running_jobs(deps, rows, InlineWorkers())))
 
     def said(self, minute: int) -> list[str]:
         """The kinds of what it says, one word for each message."""
@@ -359,7 +391,6 @@ EXEMPT = FamilyExemption("idle-middle", None, Exemption("ana", None, "it waits")
     [
         pytest.param({"disabled_rules": frozenset({"idle-middle"})}, id="the rule is off"),
         pytest.param({"exemptions": (EXEMPT,)}, id="the policy accepts it"),
-        pytest.param({"watch": None}, id="the watch is off"),
     ],
 )
 def test_the_policy_silences(changes: Mapping[str, Any]) -> None:
@@ -521,7 +552,9 @@ def test_a_price_that_was_missing_is_looked_for_again() -> None:
     watch = Watch(Run(uses=HANGS, instance="ml.g4dn.12xlarge", count=2))
     watching = replace(watch.policy.watch or WatchSettings(), gpus_unpriced=9)
     watch.policy = replace(watch.policy, watch=watching)
-    with mock.patch("sageaudit.workflows.sweep.watch.cluster_usd_per_hour", return_value=None):
+    with mock.patch(
+        "sageaudit.workflows.watch.running_job.cluster_usd_per_hour", return_value=None
+    ):
         assert watch.said(90) == []
     assert watch.said(105) == ["idle"]
 
@@ -555,7 +588,7 @@ def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
 
 def test_what_there_is_no_time_for_is_counted() -> None:
     """They are looked at by a later sweep."""
-    deps, rows = mock.Mock(policy=Policy()), [Run(name).list_jobs for name in ("a", "b")]
-    assert (
-        check_running_jobs(deps, TRAINING, rows, lambda: NOON, lambda: True).not_checked_count == 2
-    )
+    deps = mock.Mock(clock=lambda: NOON, is_out_of_time=lambda: True)
+    rows = [Run(name).list_jobs for name in ("a", "b")]
+    checks = check_running_jobs(deps, rows, InlineWorkers())
+    assert [check.was_out_of_time for check in checks] == [True, True]

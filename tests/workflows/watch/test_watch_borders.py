@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.workflows.sweep.test_watch import BUSY, HANGS, HUNG, MINUTE, Run, Use, Watch, earlier
+from tests.workflows.watch.test_watch import BUSY, HANGS, HUNG, MINUTE, Run, Use, Watch, earlier
 
 DAY_MIN = 24 * 60
 

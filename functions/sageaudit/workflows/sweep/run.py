@@ -42,6 +42,8 @@ from sageaudit.workflows.sweep.lists import (
 )
 
 DUE_PAGE_SIZE = 100
+SLOW_LIST = timedelta(seconds=30)
+"""A list that fails after this time has waited for retries of the SDK. Our choice."""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
 """If a run is still due, its event is sent again after this time.
@@ -140,7 +142,7 @@ class _RegionSweep:
         self._lists: dict[JobKind, ListState] = dict(stored.lists)
         self._running_jobs = dict(stored.running_jobs)
         self._is_changed = self._is_denial_new = False
-        self._has_no_answer = False
+        self._is_slow = False
 
     @property
     def last_tried_at(self) -> datetime:
@@ -150,14 +152,14 @@ class _RegionSweep:
     def calls(self) -> Iterator[Callable[[], SweepPart]]:
         """Yields the steps of the sweep. Each is to be run before the next is asked for.
 
-        After a list without an answer, the others are left to the next sweep, which begins with
+        After a list that failed slowly, the others are left to the next sweep, which begins with
         them: they would also wait for all retries.
         """
         denial = self.member.denial
         if denial is not None and denial.should_check(self._deps.clock()):
             yield partial(self._check_member, denial)
         for kind in sorted(JobKind, key=lambda kind: _tried_at(self._lists.get(kind))):
-            if self._has_no_answer or self._deps.is_out_of_time():
+            if self._is_slow or self._deps.is_out_of_time():
                 break
             if not self._is_denied(kind):
                 yield partial(self._sweep_list, kind)
@@ -175,6 +177,7 @@ class _RegionSweep:
         return denial is not None and denial.denies(f"sagemaker:{kind.spec.list_call}")
 
     def _sweep_list(self, kind: JobKind) -> ListSweepResult:
+        began_at = self._deps.clock()
         job_list = JobList(self.account_region.account, self.account_region.region, kind)
         list_sweep = ListSweep(
             self._deps, job_list, self._lists.get(kind), self._running_jobs.get(kind, ())
@@ -184,7 +187,8 @@ class _RegionSweep:
             self._lists[kind] = list_sweep.state
         self._running_jobs[kind] = list_sweep.running_jobs
         self._is_changed = True
-        self._has_no_answer = result.error is not None
+        took = self._deps.clock() - began_at
+        self._is_slow = result.error is not None and took > SLOW_LIST
         if result.denial is not None:
             self._record_denied_list(result.denial)
         return result

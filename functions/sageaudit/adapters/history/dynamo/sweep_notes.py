@@ -24,7 +24,7 @@ from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_
 from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import AccountRegion
+from sageaudit.domain.job.ref import AccountRegion, JobRef
 from sageaudit.domain.moments import as_utc, parse_moment
 from sageaudit.domain.sweep import (
     ListProgress,
@@ -153,13 +153,13 @@ class DynamoSweepStore:
         for item in items:
             with suppress(*PARSE_ERRORS):
                 account_region = AccountRegion(*item[SORT_KEY].split("#")[1:])
-                states[account_region] = _read_swept_region(account_region, item)
+                states[account_region] = _read_swept_region(item)
         return states
 
     def save_swept_region(self, account_region: AccountRegion, swept: SweptRegion) -> None:
         """Replaces the state of one account and region. Raises AwsError."""
         running = {
-            kind.value: [[row.ref.name, moment_text(row.created_at)] for row in rows]
+            kind.value: [[row.ref.arn, row.ref.name, moment_text(row.created_at)] for row in rows]
             for kind, rows in swept.running_jobs.items()
             if rows
         }
@@ -235,7 +235,7 @@ def _list_item(state: ListState) -> Item:
     return item if progress is None else item | {"edge": sorted(progress.edge)}
 
 
-def _read_swept_region(account_region: AccountRegion, item: Mapping[str, Any]) -> SweptRegion:
+def _read_swept_region(item: Mapping[str, Any]) -> SweptRegion:
     """Returns the readable lists of an item, and its running jobs if these can be read."""
     lists, running_jobs = {}, {}
     for kind_text, list_item in item[_LISTS].items():
@@ -244,10 +244,9 @@ def _read_swept_region(account_region: AccountRegion, item: Mapping[str, Any]) -
     with suppress(zlib.error, *PARSE_ERRORS):
         running = read_gzip_json(item[_RUNNING]) if _RUNNING in item else {}
         for kind_text, rows in running.items():
-            kind = JobKind(kind_text)
-            running_jobs[kind] = tuple(
-                running_row(account_region, kind, name, parse_moment(created_at))
-                for name, created_at in rows
+            refs = ((JobRef.from_arn(arn, name), parse_moment(time)) for arn, name, time in rows)
+            running_jobs[JobKind(kind_text)] = tuple(
+                running_row(ref, created_at) for ref, created_at in refs if ref is not None
             )
     return SweptRegion(lists, running_jobs)
 
