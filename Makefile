@@ -69,6 +69,7 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m tools.pages.permissions
 	@$(RUN)/python -m tools.pages.alarms
 	@$(RUN)/python -m tools.pages.running_cost
+	@$(RUN)/python -m tools.pages.organization
 	@$(RUN)/python -m tools.pages.message_year
 	@$(RUN)/python -m tools.pages.schemas
 	@$(RUN)/python -m tools.pages.policy
