@@ -42,6 +42,7 @@ from sageaudit.domain.sweep import MAX_UNTRIED_TIME, drop_abandoned_lists
 from sageaudit.errors import (
     AwsError,
     BadSettings,
+    NoEndpoint,
     NoHistory,
     SageauditError,
     TableNotFound,
@@ -211,7 +212,10 @@ def check_actions(
         elif error := check_permission(
             name, partial(client, session), region_name, own_identity.account
         ):
-            yield failed_check(name, error, _next_step(error))
+            if isinstance(error, NoEndpoint):
+                yield not_checked(name, str(error).rstrip("."))
+            else:
+                yield failed_check(name, error, _next_step(error))
         else:
             yield passed(name, "permitted")
 
