@@ -167,8 +167,8 @@ def content_faults(wheel: Path) -> Iterable[str]:
 def lowest_versions(project: Mapping[str, Any]) -> list[str]:
     """Returns the lowest allowed version of each package, such as `click==8.4.0`.
 
-    `project` is that table of pyproject.toml. Raises ValueError for a requirement without a lower
-    bound.
+    `project` is the table of that name in pyproject.toml. Raises ValueError if a requirement is not
+    of the form name>=version.
     """
     optional = project["optional-dependencies"].values()
     requirements = [*project["dependencies"], *chain.from_iterable(optional)]
@@ -189,8 +189,10 @@ def install_faults(wheel: Path, extras: str, pins: Sequence[str] = ()) -> Iterab
         clean = {n: value for n, value in os.environ.items() if not n.startswith("PYTHON")}
         wanted = f"{wheel}[{extras}]" if extras else str(wheel)
         python, sageaudit = str(programs / "python"), str(programs / "sageaudit")
-        pip = [sys.executable, "-m", "pip", "--python", python, "--quiet"]
-        pip.append("--disable-pip-version-check")
+        pip = [
+            *(sys.executable, "-m", "pip", "--python", python),
+            *("--quiet", "--disable-pip-version-check"),
+        ]
         _run([*pip, "install", "--no-compile", wanted, *pins], cwd=folder, env=clean)
         for name, path in {"job.json": RECORDED, **REQUESTS}.items():
             shutil.copy(path, Path(folder, name))

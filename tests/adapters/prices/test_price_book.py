@@ -221,15 +221,20 @@ def test_jobs_of_one_day_share_what_was_worked_out(world: World) -> None:
         (
             "cn-north-1",
             None,
-            "The price list has no usable Training prices of cn-north-1: XX1-Train:ml.m5.xlarge is"
-            " priced in CNY, not in USD; the packaged prices have no region of aws-cn",
+            (
+                "The price list has no usable Training prices of cn-north-1:"
+                " XX1-Train:ml.m5.xlarge is priced in CNY, not in USD; the packaged prices have no"
+                " region of aws-cn"
+            ),
         ),
         (
             "eusc-de-east-1",
             None,
-            "The price list has no usable Training prices of eusc-de-east-1:"
-            " XX1-Train:ml.m5.xlarge is priced in EUR, not in USD; the packaged prices have no"
-            " region of aws-eusc",
+            (
+                "The price list has no usable Training prices of eusc-de-east-1:"
+                " XX1-Train:ml.m5.xlarge is priced in EUR, not in USD; the packaged prices have no"
+                " region of aws-eusc"
+            ),
         ),
     ],
 )
