@@ -78,7 +78,7 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 picture: $(READY) ## takes the README's picture of the example company's report; needs Chromium
 	@$(RUN)/python -m tools.screenshot
 
-dist: $(READY) ## builds the wheel and checks it in a clean environment
+dist: $(READY) ## builds the wheel and checks it in clean environments, also with the lowest versions
 	@$(RUN)/python -m tools.dist
 
 dynamodb: $(READY) ## the tests of the history on a real DynamoDB: make dynamodb DYNAMODB=http://127.0.0.1:8000, or =aws for your account

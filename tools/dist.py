@@ -1,13 +1,15 @@
 """Builds the wheel, and checks it as a user installs it: `make dist`.
 
-The wheel is installed in new environments outside this checkout, once plain and once with all
-extras. There the commands run on a recorded job. The metadata must be complete, and name no
-address, because the project has none.
+The wheel is installed in new environments outside this checkout: plain, with all extras, and with
+all extras in the lowest versions that pyproject.toml allows. There the commands run on a recorded
+job. With the lowest versions, every command also prints its help, and more commands run on the
+example history. The metadata must be complete, and name no address, because the project has none.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,10 +17,12 @@ import tempfile
 import tomllib
 import venv
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from email import message_from_string
 from email.message import Message
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "recorded" / "data" / "jobs" / "training-020-c4-8xlarge-x2-failed.json"
@@ -43,6 +47,53 @@ PARQUET = (
     ["export", "--history", "h.db", "--since", "2018-01-01", "-o", "rows.parquet"],
     ["export", "--history", "h.db", "--since", "2018-01-01", "-o", "rows.jsonl"],
 )
+EXAMPLE = (
+    ["demo", "--history", "example.db"],
+    *(
+        [*command, "--history", "example.db"]
+        for command in (
+            ["by", "week"],
+            ["top", "--limit", "5"],
+            ["show", "speech-encoder-24"],
+            ["advice"],
+            ["savings", "--output", "json"],
+            ["changes", "--since", "7d", "--output", "csv"],
+            ["history", "--owner", "ana"],
+            ["report", "-o", "report.html"],
+        )
+    ),
+    ["check", "request.json"],
+    ["check", "request.yaml"],
+    ["prices", "ml.g5.2xlarge"],
+)
+"""Commands that use the packages of the wheel: lists, pages, JSON, CSV, HTML and YAML."""
+REQUESTS = {
+    "request.json": ROOT / "tests" / "cli" / "requests" / "state-parameters.json",
+    "request.yaml": ROOT / "tests" / "cli" / "requests" / "template-with-functions.yaml",
+}
+HELP_AND_USAGE = """
+import click
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+from sageaudit.cli.main import cli
+
+def paths(command, path):
+    yield path
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from paths(command.get_command(click.Context(command), name), (*path, name))
+
+for path in paths(cli, ()):
+    done = CliRunner().invoke(cli, [*path, "--help"])
+    assert done.exit_code == 0 and "Usage: " in done.stdout, (path, done.output, done.exception)
+    assert not path or "Example" in done.stdout, path
+mistyped = CliRunner().invoke(cli, ["audti"])
+assert mistyped.exit_code == 2 and "Did you mean 'audit'?" in mistyped.output, mistyped.output
+completion = ShellComplete(cli, {}, "sageaudit", "_SAGEAUDIT_COMPLETE")
+words = [item.value for item in completion.get_completions(["prices", "show"], "--comp")]
+assert words == ["--component"], words
+"""
+"""Checks each command's help, the suggestion for a mistyped command, and completion."""
 SAME_SUMS = """
 import json
 from decimal import Decimal
@@ -60,8 +111,9 @@ def main() -> int:
     wheel = build()
     faults = [*metadata_faults(metadata_of(wheel)), *content_faults(wheel)]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    for extras in ("", ",".join(project["optional-dependencies"])):
-        faults += install_faults(wheel, extras)
+    extras = ",".join(project["optional-dependencies"])
+    faults += [*install_faults(wheel, ""), *install_faults(wheel, extras)]
+    faults += install_faults(wheel, extras, lowest_versions(project))
     for fault in faults:
         print(f"{wheel.name}: {fault}", file=sys.stderr)
     if not faults:
@@ -112,31 +164,54 @@ def content_faults(wheel: Path) -> Iterable[str]:
     yield from (f"it lacks {name}" for name in sorted(files - names))
 
 
-def install_faults(wheel: Path, extras: str) -> Iterable[str]:
-    """Yields what fails in a new environment with the wheel and these extras."""
+def lowest_versions(project: Mapping[str, Any]) -> list[str]:
+    """Returns the lowest allowed version of each package, such as `click==8.4.0`.
+
+    `project` is the table of that name in pyproject.toml. Raises ValueError if a requirement is not
+    of the form name>=version.
+    """
+    optional = project["optional-dependencies"].values()
+    requirements = [*project["dependencies"], *chain.from_iterable(optional)]
+    pins = [re.fullmatch(r"([\w.-]+)>=([\d.]+)", requirement) for requirement in requirements]
+    if None in pins:
+        raise ValueError(f"a requirement is not of the form name>=version: {requirements}")
+    return [f"{pin[1]}=={pin[2]}" for pin in pins if pin]
+
+
+def install_faults(wheel: Path, extras: str, pins: Sequence[str] = ()) -> Iterable[str]:
+    """Yields what fails in a new environment with the wheel, these extras and these `pins`.
+
+    `pins`: packages with their exact versions. With pins, more commands run.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        venv.create(folder, with_pip=True)
+        venv.create(folder, with_pip=False)  # pip itself would take longer than the commands
         programs = Path(folder, "Scripts" if os.name == "nt" else "bin")
-        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        clean = {n: value for n, value in os.environ.items() if not n.startswith("PYTHON")}
         wanted = f"{wheel}[{extras}]" if extras else str(wheel)
-        pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, "install", wanted], cwd=folder, env=clean)
-        shutil.copy(RECORDED, Path(folder, "job.json"))
-        for arguments in [*COMMANDS, *(PARQUET if extras else ())]:
+        python, sageaudit = str(programs / "python"), str(programs / "sageaudit")
+        pip = [
+            *(sys.executable, "-m", "pip", "--python", python),
+            *("--quiet", "--disable-pip-version-check"),
+        ]
+        _run([*pip, "install", "--no-compile", wanted, *pins], cwd=folder, env=clean)
+        for name, path in {"job.json": RECORDED, **REQUESTS}.items():
+            shutil.copy(path, Path(folder, name))
+        arguments = [*COMMANDS, *(PARQUET if extras else ()), *(EXAMPLE if pins else ())]
+        scripts = {"the amounts in Parquet": SAME_SUMS} if extras else {}
+        scripts |= {"the help": HELP_AND_USAGE} if pins else {}
+        commands = {
+            **{f"sageaudit {' '.join(words)}": [sageaudit, *words] for words in arguments},
+            "pip check": [*pip, "check"],
+            **{name: [python, "-c", script] for name, script in scripts.items()},
+        }
+        versions = f" with {', '.join(pins)}" if pins else ""
+        for name, command in commands.items():
             process = subprocess.run(
-                [str(programs / "sageaudit"), *arguments],
-                cwd=folder, env=clean, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                command, cwd=folder, env=clean, capture_output=True, text=True, check=False
+            )
             if process.returncode:
-                command = f"sageaudit {' '.join(arguments)}"
-                yield f"{command} ends with {process.returncode}: {process.stderr}"
-        process = subprocess.run(
-            [*pip, "check"], cwd=folder, env=clean, capture_output=True, text=True, check=False
-        )
-        if process.returncode:
-            yield f"its dependencies do not fit: {process.stdout}"
-        if extras:
-            _run([str(programs / "python"), "-c", SAME_SUMS], cwd=folder, env=clean)
+                output = process.stderr or process.stdout
+                yield f"{name}{versions} ends with {process.returncode}: {output}"
 
 
 def _run(command: list[str], **settings: str | Mapping[str, str]) -> None:

@@ -32,6 +32,7 @@ from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
 LEAST_SHARE = Decimal("0.8")
 """If AWS returns less than this share of the known rows, the price list is incomplete."""
+_ENDPOINT = "us-east-1"
 _SOURCE = "AWS Price List API (GetProducts), read by tools.hourly_prices"
 _BY_TYPE = frozenset({"usd_per_hour", "ec2_usd_per_hour"})
 """The parts of packaged tables that have prices by region and type."""
@@ -233,7 +234,10 @@ def renew(price_list: PriceList, regions: Iterable[str], day: date, folder: Path
 def main() -> None:
     """Rewrites the packaged tables."""
     session = boto3.Session()
-    prices = PriceList(cache(lambda endpoint: client(session, "pricing", endpoint)))
+    # The commercial price list also has the prices of aws-us-gov.
+    prices = PriceList(
+        cache(lambda endpoint: client(session, "pricing", endpoint)), lambda _: _ENDPOINT
+    )
     folder = Path(str(resources.files("sageaudit.data")))
     try:
         renew(prices, known_regions(), datetime.now(UTC).date(), folder)

@@ -114,6 +114,10 @@ class Unavailable(AwsError):
     """A connection failed, or the response is a server error or unreadable."""
 
 
+class NoEndpoint(Unavailable):
+    """The region's partition has no endpoint of a service."""
+
+
 class TableNotFound(Unavailable):
     """The table does not exist. Its name or region may be wrong, or the stack is not
     deployed yet.

@@ -296,3 +296,17 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
     ]
     assert resources["sts:AssumeRole"] == "arn:aws:iam::*:role/reader"
     assert not calls.log
+
+
+def test_a_partition_without_a_price_list_is_not_asked_for_prices(
+    calls: AwsCalls, run: Run
+) -> None:
+    """This is not a failure: the packaged prices are used there."""
+    done = run("doctor", "--region", "us-gov-west-1", "--output", "json")
+    check = checks(done)["pricing:GetProducts"]
+    assert (check["state"], check["found"]) == (
+        "not_checked",
+        "aws-us-gov has no Price List endpoint",
+    )
+    assert done.exit_code == 0, done.stdout
+    assert not calls.by_name("pricing:GetProducts")

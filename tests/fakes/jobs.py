@@ -133,6 +133,9 @@ class FixedPrices(Struct, frozen=True):
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         return f"USE1-{component.value}:{product}" if region == self.region else None
 
+    def absence_reason(self, region: str, component: Component, product: str) -> str | None:
+        return None
+
 
 def estimate_note(instance_type: str) -> str:
     """Returns a bill's note about an estimated rate."""

@@ -4,6 +4,7 @@ import boto3
 from moto import mock_aws
 
 from sageaudit.adapters.aws.report_store import S3ReportStore
+from sageaudit.output.text.links import object_url
 
 
 def test_a_report_is_stored_encrypted_and_its_console_page_is_returned() -> None:
@@ -20,3 +21,9 @@ def test_a_report_is_stored_encrypted_and_its_console_page_is_returned() -> None
         "https://us-east-1.console.aws.amazon.com/s3/object/reports"
         "?region=us-east-1&prefix=sageaudit%2F2026%2Fweek-21.html"
     )
+
+
+def test_a_report_in_a_partition_without_a_known_console_has_its_s3_address() -> None:
+    """A link to another partition's console would be wrong."""
+    url = object_url("aws-iso", "us-iso-east-1", "reports", "sageaudit/2026-05-20.html")
+    assert url == "s3://reports/sageaudit/2026-05-20.html"

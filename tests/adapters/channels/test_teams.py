@@ -25,6 +25,30 @@ OF_LOGIC_APPS = (
 PAYLOAD = TeamsChannel.write(MessageCard("news"))
 
 
+OTHER_CLOUDS = {
+    "GCC": ("environment.api.gov.powerplatform.microsoft.us", "logic.azure.us"),
+    "GCC High": ("environment.api.high.powerplatform.microsoft.us", "logic.azure.us"),
+    "DoD": ("environment.api.appsplatform.us", "logic.azure.us"),
+    "21Vianet": ("environment.api.powerplatform.partner.microsoftonline.cn", "logic.azure.cn"),
+}
+"""The hosts of Power Automate's "When an HTTP request is received" outside the commercial cloud."""
+
+
+@pytest.mark.parametrize("hosts", OTHER_CLOUDS.values(), ids=OTHER_CLOUDS)
+def test_other_clouds_of_microsoft_have_their_own_hosts(hosts: tuple[str, str]) -> None:
+    """Only below these hosts: no other domain of the same registry counts."""
+    power_platform, logic_apps = hosts
+    addresses = [
+        URL.replace("environment.api.powerplatform.com", power_platform),
+        OF_LOGIC_APPS.replace("logic.azure.com", logic_apps),
+    ]
+    assert [workflow_invalid_reason(url) for url in addresses] == [None, None]
+    for host, url in zip(hosts, addresses, strict=True):
+        for other_host in (f"{host}.evil.example", host.replace(".", "-", 1), f"x{host}"):
+            assert workflow_invalid_reason(url.replace(f".{host}", f".{other_host}"))
+        assert workflow_invalid_reason(url.replace(host, host.split(".", 1)[1]))
+
+
 @pytest.mark.parametrize(
     "url", [URL, f"{HOST}{PATH}{QUERY}", f"{HOST}{PATH}/{QUERY}&x=1", OF_LOGIC_APPS]
 )

@@ -12,6 +12,7 @@ from sageaudit.adapters.prices.sources import PricedMarkets, live_markets, offli
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.prices.market import Market, Rate
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.jobs import not_none, ran
@@ -210,3 +211,72 @@ def test_jobs_of_one_day_share_what_was_worked_out(world: World) -> None:
     assert world.market().prices is book
     assert world.market(kind=JobKind.PROCESSING).prices is not book
     assert world.market(at=NOW - timedelta(days=1)).prices is not book
+
+
+@pytest.mark.parametrize(
+    ("region", "price", "reason"),
+    [
+        ("us-gov-west-1", "0.29", "aws-us-gov has no Price List endpoint"),
+        ("us-gov-west-1", None, "aws-us-gov has no Price List endpoint"),
+        (
+            "cn-north-1",
+            None,
+            (
+                "The price list has no usable Training prices of cn-north-1:"
+                " XX1-Train:ml.m5.xlarge is priced in CNY, not in USD; the packaged prices have no"
+                " region of aws-cn"
+            ),
+        ),
+        (
+            "eusc-de-east-1",
+            None,
+            (
+                "The price list has no usable Training prices of eusc-de-east-1:"
+                " XX1-Train:ml.m5.xlarge is priced in EUR, not in USD; the packaged prices have no"
+                " region of aws-eusc"
+            ),
+        ),
+    ],
+)
+def test_another_partition_gets_no_commercial_price(
+    region: str, price: str | None, reason: str
+) -> None:
+    """Its own packaged price, or an unknown bill that says why. Its credentials ask only its own
+    endpoint.
+    """
+    name = M5 if price or not region.startswith("us-gov") else "ml.p5.48xlarge"
+    listed = product(name, region=region)
+    [term] = listed["terms"]["OnDemand"].values()
+    [dimension] = term["priceDimensions"].values()
+    dimension["pricePerUnit"] = {"CNY" if region.startswith("cn-") else "EUR": "2.1"}
+    endpoints: list[str] = []
+    api = PricingClient([listed])
+
+    def client_of(endpoint: str) -> PricingClient:
+        endpoints.append(endpoint)
+        return api
+
+    run = ran(3600, name, at=NOW, region=region, volume_gb=0)
+    market = live_markets(PriceList(client_of), None, lambda: NOW).market(run, NOW)
+    billed = bill(run, market)
+    assert {region_partition(endpoint) for endpoint in endpoints} <= {region_partition(region)}
+    assert billed.total_usd == (None if price is None else Decimal(price))
+    if price is None:
+        assert f"no Training price known for {name} in {region}: {reason}" in billed.missing
+    else:
+        assert not_none(billed.lines[0].rate).note == f"packaged 2026-05-20: {reason}"
+
+
+@pytest.mark.parametrize("region", ["cn-northwest-1", "eusc-de-east-1", "us-iso-east-1"])
+def test_a_recording_of_a_partition_without_packaged_prices_has_an_unknown_bill(
+    region: str,
+) -> None:
+    """Whoever reads it, with whatever credentials: no commercial price is taken instead."""
+    run = ran(3600, M5, at=NOW, region=region)
+    reason = f"the packaged prices have no region of {region_partition(region)}"
+    billed = bill(run, offline_markets().market(run, NOW))
+    assert billed.total_usd is None
+    assert billed.missing == (
+        f"no Training price known for {M5} in {region}: {reason}",
+        f"storage: no ML storage price for {region} (Training): {reason}",
+    )

@@ -8,7 +8,14 @@ from botocore.stub import Stubber
 from sageaudit.adapters.prices.price_list import PriceList, endpoint_region
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, PriceListing
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    NoCredentials,
+    NoEndpoint,
+    Throttled,
+    Unavailable,
+)
 from tests.fakes.price_lists import PricingClient, denied_error, dimension_of, product, volume
 
 EVERYTHING = [
@@ -35,17 +42,36 @@ def listed(
         ("us-east-1", "us-east-1"),
         ("eu-west-1", "us-east-1"),
         ("ap-southeast-7", "us-east-1"),
-        ("us-gov-west-1", "us-east-1"),
         ("cn-north-1", "cn-northwest-1"),
         ("cn-northwest-1", "cn-northwest-1"),
+        ("eusc-de-east-1", "eusc-de-east-1"),
+        ("us-gov-west-1", None),
     ],
 )
-def test_the_endpoint_follows_the_partition_and_not_the_job(region: str, endpoint: str) -> None:
-    """The API answers in few regions, for all of them; each one chosen exists."""
-    partition = "aws-cn" if region.startswith("cn-") else "aws"
-    available = boto3.Session().get_available_regions("pricing", partition_name=partition)
+def test_the_endpoint_follows_the_partition_and_not_the_job(
+    region: str, endpoint: str | None
+) -> None:
+    """The API answers in few regions, for all of their partition."""
     assert endpoint_region(region) == endpoint
-    assert endpoint in available
+
+
+@pytest.mark.parametrize("partition", boto3.Session().get_available_partitions())
+def test_each_endpoint_is_one_that_the_sdk_knows_in_the_same_partition(partition: str) -> None:
+    """A partition has none only if the SDK knows none."""
+    session = boto3.Session()
+    endpoints = session.get_available_regions("pricing", partition_name=partition)
+    regions = session.get_available_regions("sagemaker", partition_name=partition)
+    chosen = {endpoint_region(region) for region in regions}
+    assert len(chosen) == 1
+    assert chosen <= (set(endpoints) or {None})
+
+
+def test_a_partition_without_an_endpoint_is_not_asked_elsewhere() -> None:
+    """Its credentials are unknown to the commercial endpoint."""
+    client = PricingClient(EVERYTHING)
+    with pytest.raises(NoEndpoint, match="aws-us-gov has no Price List endpoint"):
+        listed(client, region="us-gov-west-1")
+    assert client.calls == []
 
 
 def test_one_read_brings_a_region_and_component_with_its_storage() -> None:

@@ -1,8 +1,9 @@
 """Which ARNs name a job."""
 
+import boto3
 import pytest
 
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import REGION, JobRef, region_partition
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333"
 
@@ -27,3 +28,15 @@ ARN = "arn:aws:sagemaker:us-east-1:111122223333"
 def test_an_arn_names_a_job_or_nothing(arn: str, name: str | None, same: bool) -> None:
     """Real ARNs have the name in lower case. Anything other than a job's ARN is refused."""
     assert (JobRef.from_arn(arn, name) is not None) is same
+
+
+@pytest.mark.parametrize("partition", boto3.Session().get_available_partitions())
+def test_each_region_of_a_partition_is_known_by_its_name(partition: str) -> None:
+    """All partitions and regions that the SDK lists, and their jobs' ARNs."""
+    regions = boto3.Session().get_available_regions("sagemaker", partition_name=partition)
+    assert regions
+    for region in regions:
+        assert REGION.fullmatch(region)
+        assert region_partition(region) == partition
+        arn = f"arn:{partition}:sagemaker:{region}:111122223333:training-job/a"
+        assert JobRef.from_arn(arn, "a") is not None

@@ -48,6 +48,7 @@ def test_each_kind_has_its_own_page_and_namespace(kind: str, page: str) -> None:
     [
         ("aws-cn", "cn-north-1", "https://cn-north-1.console.amazonaws.cn/"),
         ("aws-us-gov", "us-gov-west-1", "https://us-gov-west-1.console.amazonaws-us-gov.com/"),
+        ("aws-eusc", "eusc-de-east-1", "https://eusc-de-east-1.console.amazonaws-eusc.eu/"),
     ],
 )
 def test_partitions(partition: str, region: str, host: str) -> None:

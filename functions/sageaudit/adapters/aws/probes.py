@@ -21,7 +21,7 @@ from sageaudit.adapters.prices.price_list import SERVICE, endpoint_region
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.members import ASSUME_ROLE
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, NoEndpoint, Throttled
 
 _NAME = "sageaudit-doctor"
 """No job or stack has this name."""
@@ -41,6 +41,8 @@ def check_permission(
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_region(region) if service == "pricing" else region
+    if endpoint is None:
+        return NoEndpoint(f"{region_partition(region)} has no Price List endpoint.")
     probe = _call(operation, region, account)
     try:
         getattr(client_of(service, endpoint), probe[0])(**probe[1])

@@ -61,8 +61,14 @@ _WEBHOOK = re.compile(
 )
 _INVALID_WEBHOOK = "it is not of the form https://hooks.slack.com/services/T.../B.../..."
 _LABELS = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,4}"
+_WORKFLOW_HOSTS = (
+    r"(?:environment\.api\.(?:powerplatform\.com|(?:gov|high)\.powerplatform\.microsoft\.us"
+    r"|appsplatform\.us|powerplatform\.partner\.microsoftonline\.cn)|logic\.azure\.(?:com|us|cn))"
+)
+"""Power Automate's hosts: commercial, GCC, GCC High, DoD and 21Vianet (learn.microsoft.com,
+"IP address configuration" of Power Automate)."""
 _WORKFLOW = re.compile(
-    rf"https://{_LABELS}(?:environment\.api\.powerplatform\.com|logic\.azure\.com)(?::443)?"
+    rf"https://{_LABELS}{_WORKFLOW_HOSTS}(?::443)?"
     r"(?:/[A-Za-z0-9_-]+)*/workflows/[A-Za-z0-9_-]+/triggers/[A-Za-z0-9_-]+/paths/invoke/?"
     r"\?(?:[A-Za-z0-9_.-]+=[A-Za-z0-9_.%~+-]*&)*sig=[A-Za-z0-9_.%~-]+(?:&[A-Za-z0-9_.%~=+-]*)*"
 )

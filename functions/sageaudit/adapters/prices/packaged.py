@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Precision, Rate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
@@ -68,8 +69,16 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         key = region, component, product
         if key not in self._quotes:
             read_rate = self._hourly if product != STORAGE else self._storage
-            self._quotes[key] = read_rate(*key)
+            quote, reason = read_rate(*key), self._partition_reason(region)
+            self._quotes[key] = quote if quote.rates else Quote(absence_reason=reason)
         return self._quotes[key]
+
+    def _partition_reason(self, region: str) -> str | None:
+        # Prices of another partition differ, and may be in another currency.
+        partition = region_partition(region)
+        if any(region_partition(known_region) == partition for known_region in self.regions):
+            return None
+        return f"the packaged prices have no region of {partition}"
 
     def _hourly(self, region: str, component: Component, instance_type: str) -> Quote:
         past_rates = (

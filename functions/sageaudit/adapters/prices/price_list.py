@@ -5,8 +5,10 @@ After a failed read, the price list is not read again for 10 minutes, so that au
 item of the table has the rates of one region and component for all Lambda functions: about 225
 rates, 25 KB of JSON, in the format of recordings.
 
-A few endpoints serve the prices of all regions, so the partition determines the endpoint. boto3 is
-imported only in functions that call AWS, since recorded prices do not need it.
+A few endpoints serve the prices of all regions of their partition, so the partition determines the
+endpoint. A partition without an endpoint is never asked elsewhere: its credentials are unknown to
+other partitions. boto3 is imported only in functions that call AWS, since recorded prices do not
+need it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_
 from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import Rate
@@ -39,13 +42,22 @@ from sageaudit.domain.prices.price_list import (
     PriceListing,
     read,
 )
-from sageaudit.errors import PARSE_ERRORS, AwsError, MalformedData, Unavailable
+from sageaudit.errors import PARSE_ERRORS, AwsError, MalformedData, NoEndpoint, Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
 """The permission of `read_listing`. IAM cannot limit it to certain resources."""
 SERVICE = "AmazonSageMaker"
-ENDPOINT = "us-east-1"
-CHINA_ENDPOINT = "cn-northwest-1"
+_ENDPOINTS = {
+    "aws": "us-east-1",
+    "aws-cn": "cn-northwest-1",
+    "aws-eusc": "eusc-de-east-1",
+    "aws-iso": "us-iso-east-1",
+    "aws-iso-b": "us-isob-east-1",
+    "aws-iso-e": "eu-isoe-west-1",
+    "aws-iso-f": "us-isof-south-1",
+}
+"""The region of each partition's Price List endpoint (botocore, endpoints.json). aws-us-gov has
+none."""
 _PAGE = 100
 _MAX_PAGES = 30
 """The maximum number of pages to read; 225 types take three pages."""
@@ -233,22 +245,33 @@ def _entry(name: str, section: Mapping[str, Any]) -> Entry:
     raise MalformedData(name, "has a rate that is not an amount")
 
 
-def endpoint_region(region: str) -> str:
-    """Returns the region of the endpoint that serves a region's prices."""
-    return CHINA_ENDPOINT if region.startswith("cn-") else ENDPOINT
+def endpoint_region(region: str) -> str | None:
+    """Returns the region of the endpoint that serves a region's prices.
+
+    It is in the same partition. None if the partition has no Price List endpoint.
+    """
+    return _ENDPOINTS.get(region_partition(region))
 
 
 class PriceList:
-    """Reads live prices. `client_of` returns a pricing client for an endpoint's region."""
+    """Reads live prices. `client_of` returns a pricing client for an endpoint's region.
 
-    def __init__(self, client_of: Callable[[str], Any]) -> None:
+    `endpoint_of` returns the endpoint's region for a region, or None if it has no endpoint.
+    """
+
+    def __init__(
+        self,
+        client_of: Callable[[str], Any],
+        endpoint_of: Callable[[str], str | None] = endpoint_region,
+    ) -> None:
         self._client_of = client_of
+        self._endpoint_of = endpoint_of
 
     def read_listing(self, region: str, component: Component) -> PriceListing:
         """Reads all rates of a region and component, including ML storage.
 
         Raises AccessDenied, NoCredentials, Throttled or Unavailable. Unavailable also means that no
-        instance type has a rate.
+        instance type has a rate. NoEndpoint means that the region's partition has no endpoint.
         """
         documents = self._products(region, {"component": component.value})
         if component is not Component.TRANSFORM:
@@ -261,7 +284,10 @@ class PriceList:
     def _products(self, region: str, filters: dict[str, str]) -> Iterator[object]:
         from sageaudit.adapters.aws.clients import aws_errors, parse_errors  # noqa: PLC0415
 
-        client = self._client_of(endpoint_region(region))
+        endpoint = self._endpoint_of(region)
+        if endpoint is None:
+            raise NoEndpoint(f"{region_partition(region)} has no Price List endpoint.")
+        client = self._client_of(endpoint)
         request: dict[str, Any] = {
             "ServiceCode": SERVICE,
             "FormatVersion": "aws_v1",

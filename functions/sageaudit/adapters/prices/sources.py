@@ -204,6 +204,15 @@ class PriceBook(Struct, frozen=True, dict=True):
         usage_types = (source.usage_type(region, component, product) for source in self.sources)
         return next((usage_type for usage_type in usage_types if usage_type is not None), None)
 
+    def absence_reason(self, region: str, component: Component, product: str) -> str | None:
+        """Returns the sources' reasons for an unknown rate; None if they have none.
+
+        A complete price list without the product is not a reason: it changes with the list's date.
+        """
+        quotes = (source.quote(region, component, product) for source in self.sources)
+        reasons = (quote.absence_reason for quote in quotes if not quote.is_absent)
+        return "; ".join(filter(None, reasons)) or None
+
     def _rate_on_day(
         self, day: date | None, region: str, component: Component, product: str
     ) -> Rate | None:

@@ -190,7 +190,7 @@ def bill(job: Job, market: Market) -> Bill:
         BillLine("compute", None, None, "instance-hours", None, None, reason)
         for reason in job.groups_unknown
     )
-    missing = (*_missing(job, basis, lines), *job.groups_unknown)
+    missing = (*_missing(job, market, basis, lines), *job.groups_unknown)
     priced = Bill(basis, tuple(lines), (), missing)
     return Bill(basis, tuple(lines), _phases(job, priced.compute_usd), missing)
 
@@ -314,7 +314,7 @@ def _warm_pool(job: Job, market: Market) -> Iterator[BillLine]:
     yield from _storage(job, market, pool.retained_s, "warm_pool_storage")
 
 
-def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
+def _missing(job: Job, market: Market, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
     if not job.finished:
         yield _still_running_sentence(job)
     if basis == "upper_bound":
@@ -322,7 +322,7 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
     if job.region is None:
         yield "the region is not known"
         return
-    component = job.kind.spec.component.value
+    component, prices = job.kind.spec.component, market.prices
     compute_lines = [line for line in lines if line.item == "compute"]
     unpriced = dict.fromkeys(
         group.instance_type
@@ -330,13 +330,19 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
         if line.usd is None
     )
     for instance_type in unpriced:
-        yield f"no {component} price known for {instance_type} in {job.region}"
-    no_price = f"no ML storage price for {job.region} ({component})"
+        reason = prices.absence_reason(job.region, component, instance_type)
+        no_rate = f"no {component.value} price known for {instance_type} in {job.region}"
+        yield ": ".join(filter(None, (no_rate, reason)))
     unpriced_lines = [line for line in lines if "storage" in line.item and line.usd is None]
     for item in dict.fromkeys(line.item for line in unpriced_lines):
         unpriced_line = next(line for line in unpriced_lines if line.item == item)
-        reason = unpriced_line.note if unpriced_line.quantity is None else no_price
-        yield f"{item.replace('_', ' ')}: {reason}"
+        if unpriced_line.quantity is None:
+            sentence = unpriced_line.note
+        else:
+            reason = prices.absence_reason(job.region, component, STORAGE)
+            no_price = f"no ML storage price for {job.region} ({component.value})"
+            sentence = ": ".join(filter(None, (no_price, reason)))
+        yield f"{item.replace('_', ' ')}: {sentence}"
     yield from estimate_sentences(lines)
     pool = job.warm_pool
     if pool is not None and pool.status is not None and not job.free:

@@ -120,6 +120,10 @@ class OwnPrices(Struct, frozen=True):
         """Returns the usage type in the price list."""
         return self.list_prices.usage_type(region, component, product)
 
+    def absence_reason(self, region: str, component: Component, product: str) -> str | None:
+        """Returns why the list rate is unknown; None if there is no reason."""
+        return self.list_prices.absence_reason(region, component, product)
+
     def _own_rate(
         self, place: tuple[str, Component], product: str, list_rate: Rate | None, day: date | None
     ) -> Rate | None:

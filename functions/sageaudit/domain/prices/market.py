@@ -282,6 +282,12 @@ class Prices(Protocol):
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """Returns the usage type as bills show it; None if the region's prefix is unknown."""
 
+    def absence_reason(self, region: str, component: Component, product: str) -> str | None:
+        """Returns why a rate is unknown, without a full stop; None if there is no reason.
+
+        `product`: the instance type, or the key of ML storage.
+        """
+
 
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.

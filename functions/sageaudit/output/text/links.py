@@ -24,6 +24,7 @@ _DOMAINS = {
     "aws": "console.aws.amazon.com",
     "aws-cn": "console.amazonaws.cn",
     "aws-us-gov": "console.amazonaws-us-gov.com",
+    "aws-eusc": "console.amazonaws-eusc.eu",
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
@@ -117,8 +118,13 @@ def run_links(run: RunToLink) -> tuple[Link, ...]:
 
 
 def object_url(partition: str, region: str, bucket: str, key: str) -> str:
-    """Returns the console page of an S3 object. The reader needs permission to read the object."""
-    console_url = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
+    """Returns the console page of an S3 object. The reader needs permission to read the object.
+
+    In a partition without a known console, it is the object's s3:// address.
+    """
+    if partition not in _DOMAINS:
+        return f"s3://{bucket}/{quote(key)}"
+    console_url = f"https://{region}.{_DOMAINS[partition]}"
     return f"{console_url}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
 
 

@@ -42,6 +42,7 @@ from sageaudit.domain.sweep import drop_abandoned_lists, last_read_at, list_stat
 from sageaudit.errors import (
     AwsError,
     BadSettings,
+    NoEndpoint,
     NoHistory,
     SageauditError,
     TableNotFound,
@@ -216,7 +217,10 @@ def check_actions(
         elif error := check_permission(
             name, partial(client, session), region_name, own_identity.account
         ):
-            yield failed_check(name, error, _next_step(error))
+            if isinstance(error, NoEndpoint):
+                yield not_checked(name, str(error).rstrip("."))
+            else:
+                yield failed_check(name, error, _next_step(error))
         else:
             yield passed(name, "permitted")
 
