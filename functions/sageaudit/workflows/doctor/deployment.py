@@ -1,7 +1,7 @@
 """The IAM policies of a deployment: for who runs `make deploy`, and for CloudFormation's role.
 
-CloudFormation's role has the actions that the resource schemas name (`handlers` in the answer of
-`aws cloudformation describe-type`) for the properties that the template sets. Resources follow
+CloudFormation's role has the actions that the resource schemas name (their handlers in the answer
+of `aws cloudformation describe-type`) for the properties that the template sets. Resources follow
 AWS's service authorization reference: all names begin with the stack's name, except dashboards and
 event source mappings, whose names AWS chooses.
 """
