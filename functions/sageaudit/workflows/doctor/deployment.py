@@ -152,7 +152,7 @@ _EXECUTION = (
     Grant(
         (
             *_actions("events", "CreateEventBus", "DeleteEventBus", "DescribeEventBus"),
-            *_actions("events", "UpdateEventBus", "PutPermission", "RemovePermission"),
+            "events:UpdateEventBus",
             *_MAKE_RULES,
         ),
         (
@@ -183,7 +183,7 @@ _EXECUTION = (
         _actions(
             "logs",
             *("CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", "DeleteRetentionPolicy"),
-            *("AssociateKmsKey", "DisassociateKmsKey", "DescribeIndexPolicies"),
+            *("AssociateKmsKey", "DisassociateKmsKey"),
             *("GetDataProtectionPolicy", "DeleteDataProtectionPolicy"),
             *_TAG,
         ),
@@ -226,15 +226,8 @@ _EXECUTION = (
     Grant(
         _actions(
             "kms",
-            *(
-                "CreateGrant",
-                "Decrypt",
-                "DescribeKey",
-                "Encrypt",
-                "GenerateDataKey*",
-                "RevokeGrant",
-            ),
-            "ReEncrypt*",
+            *("CreateGrant", "RevokeGrant", "Decrypt", "DescribeKey", "Encrypt"),
+            *("GenerateDataKey*", "ReEncrypt*"),
         ),
         ("kms:{region}:*:key/*",),
         {"StringLike": {"kms:ViaService": ["dynamodb.*", "lambda.*", "s3.*"]}},
@@ -244,7 +237,9 @@ _EXECUTION = (
             *_actions("ec2", "DescribeNetworkInterfaces", "DescribeSecurityGroups"),
             *_actions("ec2", "DescribeSubnets", "DescribeVpcs"),
             "cloudwatch:DescribeAlarms",
-            *_actions("logs", "DescribeLogGroups", "DescribeResourcePolicies"),
+            *_actions("events", "PutPermission", "RemovePermission"),
+            *_actions("logs", "DescribeIndexPolicies", "DescribeLogGroups"),
+            "logs:DescribeResourcePolicies",
             *_actions("logs", "PutQueryDefinition", "DescribeQueryDefinitions"),
             "logs:DeleteQueryDefinition",
         )
