@@ -12,6 +12,17 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 # byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
 unexport PYTHONDONTWRITEBYTECODE
 
+# A virtual environment has absolute paths: that of a copied checkout would run the original's code.
+VENV_CODE := $(shell cat $(VENV)/lib/python3*/site-packages/__editable__.sageaudit-*.pth 2>/dev/null)
+ifneq ($(VENV_CODE),)
+ifneq ($(shell test "$(VENV_CODE)" -ef functions && echo here),here)
+ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
+$(error this checkout was moved or copied after its $(VENV) was made, which finds sageaudit in $(VENV_CODE): \
+run `rm -rf $(VENV)`, then this command again, which makes a new one)
+endif
+endif
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all browser near check lint format synth golden docs picture release rule dist bench dynamodb linters audit-packages mutants faults fuzz lock deploy clean
 

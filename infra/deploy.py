@@ -19,6 +19,7 @@ import click
 from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
 from infra import NODE, NPX, listeners, subscribers
+from infra.bootstrap import bootstrap_qualifier, should_bootstrap
 from infra.bundling import POLICY, load_policy
 from infra.deploy_flags import (
     AddressesType,
@@ -68,9 +69,13 @@ def deploy(
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
+    context = cdk_context()
+    is_bootstrap_missing = should_bootstrap(
+        session.client("ssm"), flags, bootstrap_qualifier(context)
+    )
     store = session.client("secretsmanager")
     formation, sns = session.client("cloudformation"), session.client("sns")
-    dynamodb, context = session.client("dynamodb"), cdk_context()
+    dynamodb = session.client("dynamodb")
     stack, table = context["stack"], context.get("table_name")
     old_outputs = _outputs(formation, stack) or {}
     # The table's stream may have changed since the last deployment.
@@ -84,17 +89,11 @@ def deploy(
         )
     store_secrets(store, flags, policy.channels)
     create_fingerprint_key(store)
-    is_bootstrapped = _outputs(formation, "CDKToolkit") is not None
-    if not is_bootstrapped:
-        flags.confirm(
-            "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
-            "Bootstrap it now?"
-        )
     addresses_by_topic = _ask_subscribers(flags, sns, old_outputs)
     environment = _environment(session)
     # As an option: credentials in the environment would take precedence over AWS_PROFILE.
     profile_options = [] if profile is None else ["--profile", profile]
-    if not is_bootstrapped:
+    if is_bootstrap_missing:
         run(["bootstrap", f"aws://{account}/{session.region_name}", *profile_options], environment)
     # The CDK CLI asks before it grants permissions, and fails without a terminal.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
@@ -286,7 +285,13 @@ def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
 @click.option(
     "--yes",
     is_flag=True,
-    help="Answers yes to: the account, the bootstrap, permissions, and queues to delete.",
+    help="Answers yes to: the account, permissions, and queues to delete.",
+)
+@click.option(
+    "--bootstrap",
+    is_flag=True,
+    help="Bootstraps the region for the CDK if needed: CloudFormation's role then gets"
+    " AdministratorAccess.",
 )
 def main(
     profile: str | None,
@@ -295,6 +300,7 @@ def main(
     notices_to: tuple[str, ...] | None,
     secret_files: tuple[tuple[str, str], ...],
     yes: bool,
+    bootstrap: bool,
 ) -> None:
     """Deploys sageaudit to one account and region.
 
@@ -305,6 +311,7 @@ def main(
     flags = Flags(
         is_interactive=sys.stdin.isatty(),
         assume_yes=yes,
+        bootstrap=bootstrap,
         secrets=dict(secret_files),
         alarms_to=alarms_to,
         notices_to=notices_to,

@@ -22,10 +22,12 @@ class Flags:
     """Answers from the command line; None if an option is missing.
 
     `secrets`: new secrets, by channel. `is_interactive`: whether the terminal can ask a person.
+    `bootstrap`: whether a region may be bootstrapped for the CDK without a question.
     """
 
     is_interactive: bool = True
     assume_yes: bool = False
+    bootstrap: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict)
     alarms_to: tuple[str, ...] | None = None
     notices_to: tuple[str, ...] | None = None

@@ -310,3 +310,24 @@ def test_a_partition_without_a_price_list_is_not_asked_for_prices(
     )
     assert done.exit_code == 0, done.stdout
     assert not calls.by_name("pricing:GetProducts")
+
+
+def test_the_policies_of_a_deployment_are_printed_one_at_a_time(run: Run) -> None:
+    """They are for who runs `make deploy` and for CloudFormation's role."""
+    deploy = run("doctor", "--policy", "deploy", "--qualifier", "platform", "--region", "eu-west-1")
+    [assumed] = [part for part in deploy.document()["Statement"] if "sts:" in part["Action"][0]]
+    assert all("cdk-platform-" in resource for resource in assumed["Resource"])
+    members = run("doctor", "--policy", "deploy", "--members").document()["Statement"]
+    assert len(members) > len(deploy.document()["Statement"])
+    execution = run("doctor", "--policy", "execution").document()["Statement"]
+    assert any("lambda:CreateFunction" in part["Action"] for part in execution)
+    both = run("doctor", "--policy", "deploy", "scan")
+    assert both.exit_code == 2
+    assert "print each one alone" in both.stderr
+
+
+def test_the_policies_of_a_deployment_are_only_printed(run: Run) -> None:
+    """`doctor` has no harmless call for what a deployment changes."""
+    done = run("doctor", "deploy")
+    assert done.exit_code == 2
+    assert "add --policy" in done.stderr

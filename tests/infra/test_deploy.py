@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from infra import deploy, subscribers
+from infra.bootstrap import DEFAULT_QUALIFIER, QUALIFIER_KEY, REQUIRED_VERSION
 from infra.deploy_flags import Flags
 from infra.kept_table import NotAHistoryTable
 from infra.members import create_forwarding
@@ -21,7 +22,10 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
 from tests.adapters.history.tables import new_table
+from tests.fakes.aws_calls import aws_calls
+from tests.infra.reading import read
 
+VERSION = f"/cdk-bootstrap/{DEFAULT_QUALIFIER}/version"
 SLACK_WEBHOOK = "sageaudit/channel/slack"
 WEBHOOK = "https://hooks.slack.com/services/T0000/B0000/not-a-real-one"
 OTHER_WEBHOOK = "https://hooks.slack-gov.com/services/T0000/B0000/another"
@@ -70,11 +74,20 @@ def runs() -> Runs:
 def aws() -> Iterator[None]:
     """An account that was bootstrapped for the CDK."""
     with mock_aws():
-        boto3.client("cloudformation").create_stack(
-            StackName="CDKToolkit",
-            TemplateBody='{"Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}}}',
-        )
+        bootstrapped("21")
         yield
+
+
+def bootstrapped(version: str, qualifier: str = DEFAULT_QUALIFIER) -> None:
+    """Sets the parameter that every bootstrap has, whatever its stack is called."""
+    boto3.client("ssm").put_parameter(
+        Name=f"/cdk-bootstrap/{qualifier}/version", Value=version, Type="String", Overwrite=True
+    )
+
+
+def not_bootstrapped() -> None:
+    """Deletes that parameter."""
+    boto3.client("ssm").delete_parameter(Name=VERSION)
 
 
 def dialogue(
@@ -200,12 +213,61 @@ def test_what_is_no_slack_webhook_is_asked_for_again(runs: Runs, wrong: str) -> 
 
 
 def test_a_region_is_bootstrapped_when_agreed(runs: Runs) -> None:
-    """The CDK needs a bucket and roles of its own there, once."""
-    boto3.client("cloudformation").delete_stack(StackName="CDKToolkit")
-    assert "not bootstrapped" in dialogue(runs, "y\ny\n").output
+    """The CDK needs a bucket and roles of its own there, once; the question says what they may."""
+    not_bootstrapped()
+    assert "AdministratorAccess" in dialogue(runs, "y\ny\n").output
     bootstrap, deployment = (arguments for arguments, _ in runs.calls)
     assert bootstrap == ["bootstrap", "aws://111122223333/us-east-1"]
     assert deployment[0] == "deploy"
+
+
+@pytest.mark.parametrize("is_interactive", [True, False])
+def test_yes_alone_never_bootstraps(runs: Runs, is_interactive: bool) -> None:
+    """It stops before anything is written, and says how: somebody must name --bootstrap."""
+    not_bootstrapped()
+    flags = Flags(is_interactive=is_interactive, assume_yes=True, secrets={"slack": WEBHOOK})
+    result = dialogue(runs, "y\n", flags, SLACK)
+    assert (result.exit_code, runs.calls, names()) == (1, [], set())
+    assert f"there is no SSM parameter {VERSION}: add --bootstrap" in result.output
+
+
+def test_a_bootstrap_with_another_qualifier_is_found(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The setting is the CDK's own, in cdk.json."""
+    not_bootstrapped()
+    bootstrapped("21", "platform")
+    context = {"stack": "SageAudit", QUALIFIER_KEY: "platform"}
+    monkeypatch.setattr(deploy, "cdk_context", lambda: context)
+    assert dialogue(runs, "y\n").exit_code == 0
+    assert [arguments[0] for arguments, _ in runs.calls] == ["deploy"]
+
+
+def test_a_bootstrap_that_is_too_old_stops_the_deployment(runs: Runs) -> None:
+    """Also with --bootstrap: its stack may have another name, and its roles other policies."""
+    bootstrapped(str(REQUIRED_VERSION - 1))
+    result = dialogue(runs, "y\n", Flags(bootstrap=True))
+    assert (result.exit_code, runs.calls) == (1, [])
+    assert "has version 5, and sageaudit needs 6 or newer" in result.output
+    bootstrapped(str(REQUIRED_VERSION))
+    assert dialogue(runs, "y\n").exit_code == 0
+
+
+def test_a_bootstrap_whose_version_may_not_be_read_stops_the_deployment(runs: Runs) -> None:
+    """Nothing is bootstrapped only because a permission is missing."""
+    with aws_calls() as calls:
+        calls.refuse("ssm:GetParameter", "AccessDeniedException")
+        result = dialogue(runs, "y\n", Flags(bootstrap=True))
+    assert (result.exit_code, runs.calls) == (1, [])
+    assert f"ssm:GetParameter on {VERSION} is denied" in result.output
+
+
+def test_the_required_version_is_that_of_the_template(templates: Path) -> None:
+    """CloudFormation refuses the template with an older bootstrap."""
+    template = read(templates, "assembly/SageAudit.template.json")
+    [rule] = template["Rules"]["CheckBootstrapVersion"]["Assertions"]
+    assert f"version {REQUIRED_VERSION} required" in rule["AssertDescription"]
+    assert template["Parameters"]["BootstrapVersion"]["Default"] == VERSION
 
 
 def test_the_cli_is_a_2_x() -> None:
@@ -268,10 +330,11 @@ def test_an_address_that_aws_refuses_does_not_hide_the_deployment(
 
 def test_flags_answer_every_question(runs: Runs) -> None:
     """A pipeline types nothing; the CDK CLI asks nothing either."""
-    boto3.client("cloudformation").delete_stack(StackName="CDKToolkit")
+    not_bootstrapped()
     everything = Flags(
         is_interactive=False,
         assume_yes=True,
+        bootstrap=True,
         secrets={"slack": WEBHOOK},
         alarms_to=("ops@example.com",),
         notices_to=(),

@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from itertools import chain
 
 from local.stack import TEMPLATE
+from sageaudit.workflows.doctor.deployment import (
+    DEPLOY,
+    EXECUTION,
+    deployment_grants,
+    make_deployment_policy,
+)
 from sageaudit.workflows.doctor.permissions import (
     ACCOUNT_ACTIONS,
     COVERAGE,
@@ -62,6 +68,10 @@ def page(text: str) -> str:
         "many": make_policy(extra_actions, PolicyScope(role="sageaudit-read")),
         "role": make_policy(ACCOUNT_ACTIONS, PolicyScope()),
         "trust": _TRUST,
+        **{
+            kind: make_deployment_policy(deployment_grants(kind), PolicyScope())
+            for kind in (DEPLOY, EXECUTION)
+        },
     }
     blocks = {name: f"```json\n{json.dumps(part, indent=2)}\n```" for name, part in parts.items()}
     tables = {"commands": "\n".join(_rows()), "writes": "\n".join(_write_rows())}

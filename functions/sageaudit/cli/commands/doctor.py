@@ -25,6 +25,12 @@ from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.doctor.checks import Check, CheckState
+from sageaudit.workflows.doctor.deployment import (
+    DEFAULT_QUALIFIER,
+    DEPLOYMENT_POLICIES,
+    deployment_grants,
+    make_deployment_policy,
+)
 from sageaudit.workflows.doctor.permissions import (
     COVERAGE,
     FROM_HISTORY,
@@ -53,7 +59,8 @@ Examples:
   sageaudit doctor scan --organization --role sageaudit-read
   sageaudit doctor history --table NAME --region eu-west-1
   sageaudit doctor --stack SageAudit --members
-  sageaudit doctor --policy scan audit > policy.json"""
+  sageaudit doctor --policy scan audit > policy.json
+  sageaudit doctor --policy deploy --region eu-west-1"""
 
 
 @click.command(epilog=_EPILOG)
@@ -61,7 +68,15 @@ Examples:
 @click.option(
     "--policy",
     is_flag=True,
-    help="Print the minimal IAM policy for the commands as JSON, and check nothing.",
+    help="Print the minimal IAM policy for the commands as JSON, and check nothing. Two more names:"
+    " deploy is the policy of who runs `make deploy`, execution that of CloudFormation's role.",
+)
+@click.option(
+    "--qualifier",
+    metavar="NAME",
+    default=DEFAULT_QUALIFIER,
+    help="With --policy deploy or execution: the qualifier of the CDK bootstrap, if cdk.json has"
+    " another one.",
 )
 @options.HISTORY_OPTION
 @options.TABLE_OPTION
@@ -85,6 +100,7 @@ Examples:
 def doctor(
     commands: tuple[str, ...],
     policy: bool,
+    qualifier: str,
     history: Path | None,
     table: str | None,
     other_accounts: OtherAccounts,
@@ -100,6 +116,12 @@ def doctor(
     It checks what the commands need that you name; by default all commands that only read from AWS.
     Each permission is checked by a harmless call. It exits with 0 only if everything works.
     """
+    policy_scope = permissions.PolicyScope(region, table, other_accounts.role, stack)
+    if {*commands} & {*DEPLOYMENT_POLICIES}:
+        if not policy:
+            raise BadUsage("deploy and execution can only be printed: add --policy")
+        _print_deployment_policy(commands, policy_scope, qualifier, has_members=members)
+        return Exit.DONE
     for name in commands:
         if name not in permissions.ALL_COMMANDS:
             raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
@@ -118,7 +140,6 @@ def doctor(
     used_names = [name for name, value in used_options.items() if value]
     actions = permissions.actions_of_commands(names, used_names)
     if policy:
-        policy_scope = permissions.PolicyScope(region, table, other_accounts.role, stack)
         _print_policy(actions, policy_scope, permissions.writes_of_commands(names, used_names))
         return Exit.DONE
     other_accounts.check_consistency()
@@ -148,6 +169,15 @@ def _print_policy(
             " for that"
         )
     click.echo(json.dumps(permissions.make_policy(actions, scope, writes), indent=2))
+
+
+def _print_deployment_policy(
+    names: Sequence[str], scope: permissions.PolicyScope, qualifier: str, *, has_members: bool
+) -> None:
+    if len(names) > 1:
+        raise BadUsage("deploy and execution are for different identities: print each one alone")
+    grants = deployment_grants(names[0], has_members=has_members)
+    click.echo(json.dumps(make_deployment_policy(grants, scope, qualifier), indent=2))
 
 
 def _document(checks: Sequence[Check]) -> dict[str, Any]:

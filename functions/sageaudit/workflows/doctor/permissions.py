@@ -211,16 +211,17 @@ def make_policy(
     for action in sorted({*allowed_actions} - written):
         actions_by_resources.setdefault(scope.resources(action), []).append(action)
     statements = [
-        _statement(actions, *resources) for resources, actions in actions_by_resources.items()
+        make_statement(actions, *resources) for resources, actions in actions_by_resources.items()
     ]
     statements += [
-        {**_statement(actions, *scope.resources(actions[0])), "Condition": condition}
+        {**make_statement(actions, *scope.resources(actions[0])), "Condition": condition}
         for actions, condition in grants
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def _statement(actions: list[str], *resources: str) -> dict[str, Any]:
+def make_statement(actions: list[str], *resources: str) -> dict[str, Any]:
+    """Returns a statement that allows these actions on these resources."""
     return {
         "Effect": "Allow",
         "Action": actions,
