@@ -2,8 +2,9 @@
 
 The asset has our code without the command line, pinned wheels without unused parts, the validated
 policy, and the version of the rules. It has byte code for all modules if this machine has the
-Python of the functions. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
-cached under build/ by the hash of their inputs, so an unchanged project is not built twice.
+Python of the functions. CDK gets a finished folder, so the functions share one asset. The wheels
+and the asset are cached under build/ by the hash of their inputs, so an unchanged project is not
+built twice.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from infra.history import HistoryTable
 from infra.members import assumable_roles, check_members
 from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, MEMBER_REGIONS, SEND_MESSAGES
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
+from infra.options import apply_settings
 from infra.schedule import SWEEP_SCHEDULE, Schedule, digest_schedule
 from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
@@ -97,7 +98,7 @@ class SageAuditStack(cdk.Stack):
             channels=list(channels),
             notify_timeout=NOTIFY_TIMEOUT,
             deliver_timeout=DELIVER_TIMEOUT,
-            own_key=channels[OWN_TOPIC].key_arn,
+            own_key=channels[OWN_TOPIC].key_arn or settings.kms_key_arn,
         )
         workers = {
             "audit": self._create_audit_function(),
@@ -123,6 +124,7 @@ class SageAuditStack(cdk.Stack):
             specs=alarm_list,
             alarms=self.alarms.all,
             log_groups={name: worker.log_group for name, worker in workers.items()},
+            is_shown=settings.dashboard,
         )
         for name, value in {
             "TableName": self.history.table.table_name,
@@ -148,12 +150,11 @@ class SageAuditStack(cdk.Stack):
             },
         }.items():
             cdk.CfnOutput(self, name, value=value)
-        # With this tag, Cost Explorer shows what the auditor itself costs.
-        cdk.Tags.of(self).add("sageaudit", self.stack_name)
+        apply_settings(self, settings)
 
     def _worker(self, construct_id: str, **options: Any) -> HandlerFunction:
         return HandlerFunction(
-            self, construct_id, code=self._code, is_traced=self._settings.tracing, **options
+            self, construct_id, code=self._code, settings=self._settings, **options
         )
 
     def _trusted_role_name(self, function: str) -> str:
@@ -270,12 +271,17 @@ class SageAuditStack(cdk.Stack):
     def _create_digest_function(self, schedule: DigestSchedule | None) -> HandlerFunction:
         """Creates the digest function. Its report needs the memory: up to 20,000 jobs have rows."""
         table = self.history.table.table_arn
+        report_key = self._settings.kms_key_arn if schedule and schedule.report_bucket else None
         digest = self._worker(
             "Digest",
             name="digest",
             timeout=DIGEST_TIMEOUT,
             memory_mib=1024,
-            environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "ACCOUNT_ID": self.account,
+                **({"REPORT_KEY_ARN": report_key} if report_key else {}),
+            },
         )
         digest.allow(dynamo_history.SUMS_PERMISSIONS, table)
         digest.allow(dynamo_history.READ_DECISIONS_PERMISSIONS, table)

@@ -103,7 +103,9 @@ def build(
         decisions=history,
         policy=policy,
         writers=channel_writers(policy.channels),
-        report_store=S3ReportStore(client(report_time_limit, "s3"), bucket, settings.account_id)
+        report_store=S3ReportStore(
+            client(report_time_limit, "s3"), bucket, settings.account_id, settings.report_key_arn
+        )
         if bucket
         else None,
         report_source=ReportSource(

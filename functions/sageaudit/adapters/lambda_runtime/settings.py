@@ -65,10 +65,11 @@ class DeliverSettings(FunctionSettings, frozen=True, kw_only=True):
 
 
 class DigestSettings(FunctionSettings, frozen=True, kw_only=True):
-    """Settings of `digest`."""
+    """Settings of `digest`. `report_key_arn` is the KMS key of the reports, if any."""
 
     account_id: str
     region: str
+    report_key_arn: str | None
 
 
 def notices_queue_variable(channel: str) -> str:
@@ -100,5 +101,6 @@ _READERS: dict[str, Callable[[Mapping[str, str], str], Any]] = {
     "account_id": _account_id,
     "region": lambda environ, _: _required(environ, "AWS_REGION"),
     "fingerprint_secret_id": lambda environ, name: environ.get(name) or None,
+    "report_key_arn": lambda environ, name: environ.get(name) or None,
     "notices_queue_urls": _notices_queue_urls,
 }
