@@ -245,6 +245,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 SETTING_NAMES = tuple(_READERS)
 
 
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Returns tags in the form of AWS's requests."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
 def cdk_context() -> dict[str, Any]:
     """Returns the context of cdk.json, which also applies without the CDK CLI."""
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
