@@ -17,7 +17,7 @@ _ARCHITECTURES = {
     "arm64": lambda_.Architecture.ARM_64,
     "x86_64": lambda_.Architecture.X86_64,
 }
-_MANAGE_INTERFACES = (
+MANAGE_INTERFACES = (
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
     "ec2:DeleteNetworkInterface",
@@ -98,7 +98,7 @@ class HandlerFunction(Construct):
             subnet_ids=list(network.subnet_ids),
             security_group_ids=list(network.security_group_ids),
         )
-        self.allow(_MANAGE_INTERFACES, "*")
+        self.allow(MANAGE_INTERFACES, "*")
         # Not the function's ARN, as the function is created after its policy.
         own_functions = cdk.Stack.of(self).format_arn(
             service="lambda",
@@ -109,7 +109,7 @@ class HandlerFunction(Construct):
         self._role.add_to_policy(
             iam.PolicyStatement(
                 effect=iam.Effect.DENY,
-                actions=list(_MANAGE_INTERFACES),
+                actions=list(MANAGE_INTERFACES),
                 resources=["*"],
                 conditions={"ArnLike": {"lambda:SourceFunctionArn": own_functions}},
             )

@@ -17,6 +17,7 @@ from infra.deploy_flags import Flags
 from infra.kept_table import NotAHistoryTable
 from infra.members import create_forwarding
 from infra.names import FINGERPRINT_KEY, MEMBER_REGIONS
+from infra.settings import Settings
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
@@ -427,7 +428,7 @@ def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
 ) -> None:
     """The outputs name it until then: what fails later is made up for by the next deployment."""
     session = boto3.Session(region_name="us-east-1")
-    create_forwarding(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
+    create_forwarding(session, ("111122223333", "us-east-1"), Settings(), ["eu-west-1"])
     old_outputs = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
     monkeypatch.setattr(deploy, "_outputs", lambda *_: old_outputs)
     monkeypatch.setattr(

@@ -14,6 +14,7 @@ from moto import mock_aws
 from moto.cloudformation.models import cloudformation_backends
 
 from infra.members import TEMPLATE, create_forwarding, delete_forwarding
+from infra.settings import Settings
 from sageaudit.adapters.aws import cloudwatch, sagemaker
 from sageaudit.domain.policy.scope import MEMBER_ROLE
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, only_resource, read
@@ -241,14 +242,14 @@ def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
         return [rule["Name"] for answer in rules for rule in answer["Rules"]]
 
     for _ in range(2):
-        create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])
+        create_forwarding(session, (HOME, REGION), Settings(), [FAR])
         assert len(made()) == 1
     [stack] = cloudformation_backends[HOME][FAR].stacks.values()
     refused = ClientError(
         {"Error": {"Message": f"{stack.name} is in ROLLBACK_COMPLETE state"}}, "UpdateStack"
     )
     with mock.patch.object(stack, "update", side_effect=refused):
-        create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])
+        create_forwarding(session, (HOME, REGION), Settings(), [FAR])
     [again] = cloudformation_backends[HOME][FAR].stacks.values()
     assert again.stack_id != stack.stack_id
     delete_forwarding(session, "SageAudit", [FAR])
