@@ -25,6 +25,7 @@ from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.structs import replace
 from tests.infra.reading import (
     ACCOUNTS,
+    CDK_CONTEXT,
     KEPT_STREAM,
     KEPT_TABLE,
     MANY_CHANNELS,
@@ -92,6 +93,7 @@ def main(folder: Path) -> None:
                 **STRICT,
             )
         ),
+        "cdk-context": synthesize_with_placeholder(Policy(), **CDK_CONTEXT),
         "own-keys": synthesize_for(),
         "refused": [refusal(key, value) for key, value in REFUSED],
         "too-many": refusal("too_many", "accounts"),

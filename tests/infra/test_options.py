@@ -8,9 +8,7 @@ import pytest
 from infra import functions
 from infra.options import KEY_PERMISSIONS
 from infra.settings import read_settings
-from infra.template import synthesize_with_placeholder
-from sageaudit.domain.policy.policy import Policy
-from tests.infra.reading import Template, of_type, only_resource, read, text
+from tests.infra.reading import CDK_CONTEXT, Template, of_type, only_resource, read, text
 from tools.combinations import STRICT
 
 SETTINGS = read_settings(STRICT)
@@ -166,16 +164,10 @@ def test_by_default_none_of_it_is_there(template: Template) -> None:
     assert of_type(template, "AWS::CloudWatch::Dashboard")
 
 
-def test_the_cdks_own_context_decides_about_bootstrap_and_boundary() -> None:
+def test_the_cdks_own_context_decides_about_bootstrap_and_boundary(templates: Path) -> None:
     """As the page says: another qualifier, and a boundary that the CDK itself sets."""
-    own = {
-        "@aws-cdk/core:bootstrapQualifier": "audit12345",
-        "@aws-cdk/core:permissionsBoundary": {"name": "of-the-cdk"},
-    }
-    made = synthesize_with_placeholder(Policy(), **own)
+    made = read(templates, "cdk-context.json")
     default = made["Parameters"]["BootstrapVersion"]["Default"]
-    assert default == "/cdk-bootstrap/audit12345/version"
-    assert all(
-        "of-the-cdk" in str(role["PermissionsBoundary"])
-        for role in of_type(made, "AWS::IAM::Role").values()
-    )
+    assert default == f"/cdk-bootstrap/{CDK_CONTEXT['@aws-cdk/core:bootstrapQualifier']}/version"
+    for role in of_type(made, "AWS::IAM::Role").values():
+        assert "policy/of-the-cdk" in str(role["PermissionsBoundary"])
