@@ -75,7 +75,7 @@ def filled(value: Any, values: dict[str, str] | None = None) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", ["organization", "accounts", "many-channels"])
+@pytest.mark.parametrize("name", ["organization", "accounts", "many-channels", "strict"])
 def test_every_document_is_within_the_default_quotas(templates: Path, name: str) -> None:
     """Of a thousand accounts in twelve regions, and of as many as are named one by one."""
     template = read(templates, f"{name}.json")
