@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra import file_tree
 from infra.bundling import POLICY, build_lambda_asset, load_policy
-from infra.settings import SETTING_NAMES, Settings, cdk_context, read_settings
+from infra.settings import SETTING_NAMES, BadSetting, Settings, cdk_context, read_settings
 from infra.stack import SageAuditStack
 from sageaudit.domain.policy.policy import Policy
 
@@ -26,7 +26,10 @@ def assemble() -> None:
         asset = build_lambda_asset(policy, settings.python, settings.architecture)
         return lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
 
-    synthesize(build_code=build_code, policy=policy, outdir=outdir)
+    try:
+        synthesize(build_code=build_code, policy=policy, outdir=outdir)
+    except BadSetting as error:
+        raise SystemExit(f"sageaudit: {error}") from error
     for copy in Path(outdir).glob("asset.*"):
         file_tree.set_modes(copy)  # CDK creates the folders of its copy with this process's umask
 

@@ -108,7 +108,8 @@ THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 def lambda_target(python: str, architecture: str) -> Target:
     """Returns the target of functions on a Python such as 3.13, and on `arm64` or `x86_64`."""
-    name = f"lambda-{python}-{architecture}"
+    # Without a dot: CDK would take what follows it for a suffix of the asset's name.
+    name = f"lambda-python{python.replace('.', '')}-{architecture}"
     return Target(name, platform=PLATFORM_BY_ARCHITECTURE[architecture], python=python)
 
 

@@ -30,7 +30,7 @@ from infra.deploy_flags import (
 from infra.kept_table import NotAHistoryTable, adopt_table, protect_table
 from infra.members import create_forwarding, delete_forwarding
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
-from infra.settings import Settings, cdk_context, read_settings
+from infra.settings import BadSetting, Settings, cdk_context, read_settings
 from infra.stored_secrets import protect_secret, put_secret
 from infra.subscribers import Subscriber
 from sageaudit.adapters.aws.clients import no_answer_error
@@ -247,7 +247,7 @@ def _has_secret(store: Any, name: str) -> bool:
 def _read_settings(context: Mapping[str, Any]) -> Settings:
     try:
         return read_settings(context)
-    except ValueError as error:
+    except BadSetting as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -84,12 +84,16 @@ class Settings:
         return {**self.tags, TAG: self.stack}
 
 
+class BadSetting(ValueError):
+    """A setting cannot be used; the message names its key."""
+
+
 class _BadValue(Exception):
     """Why a value is refused; the message follows the key."""
 
 
 def read_settings(context: Mapping[str, Any]) -> Settings:
-    """Reads the settings from a context. Raises ValueError, whose message names the key."""
+    """Reads the settings from a context. Raises BadSetting."""
     values: dict[str, Any] = {}
     for name, read in _READERS.items():
         value = context.get(name)
@@ -98,7 +102,7 @@ def read_settings(context: Mapping[str, Any]) -> Settings:
         try:
             values[name] = read(value)
         except _BadValue as error:
-            raise ValueError(f"context {name}: {error}") from None
+            raise BadSetting(f"context {name}: {error}") from None
     runtime = values.pop("runtime", None) or _following_python()
     return Settings(**_combine(values), python=runtime)
 
@@ -107,10 +111,10 @@ def _combine(values: dict[str, Any]) -> dict[str, Any]:
     """Returns the values with those that belong together as one."""
     table, stream = values.pop("table_name", None), values.pop("table_stream_arn", None)
     if table and stream is None:
-        raise ValueError("context table_name: needs table_stream_arn, which make deploy finds")
+        raise BadSetting("context table_name: needs table_stream_arn, which make deploy finds")
     for name, other in (_PAIR, _PAIR[::-1]):
         if other in values and name not in values:
-            raise ValueError(f"context {name}: is missing, but {other} is set")
+            raise BadSetting(f"context {name}: is missing, but {other} is set")
     network = Network(*(values.pop(name) for name in _PAIR)) if _PAIR[0] in values else None
     return {
         **values,
@@ -122,7 +126,7 @@ def _combine(values: dict[str, Any]) -> dict[str, Any]:
 def _following_python() -> str:
     python, known = running_python(), lambda_pythons()
     if python not in known:
-        raise ValueError(
+        raise BadSetting(
             f"context runtime: Lambda has no Python {python}, which runs this command: set it to"
             f" python{known[-1]}, or to an older one"
         )

@@ -206,7 +206,10 @@ def _is_there(asset: Path, module: str) -> bool:
 
 @pytest.fixture
 def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of builds of its own, in which one file stands for all wheels."""
+    """A folder of builds of its own, in which one file stands for all wheels, and a few for our
+    code.
+    """
+    few_files = sorted(bundling.source_files())[::20]
 
     def wheel(folder: Path, _options: tuple[str, ...]) -> None:
         folder.mkdir()
@@ -214,6 +217,7 @@ def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(bundling, "BUILD_FOLDER", tmp_path / "build")
     monkeypatch.setattr(bundling, "_install", wheel)
+    monkeypatch.setattr(bundling, "source_files", lambda: iter(few_files))
     return tmp_path / "build"
 
 

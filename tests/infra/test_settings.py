@@ -8,7 +8,14 @@ import pytest
 
 from infra.bundling import ROOT
 from infra.runtimes import lambda_pythons, running_python
-from infra.settings import SETTING_NAMES, Network, Settings, cdk_context, read_settings
+from infra.settings import (
+    SETTING_NAMES,
+    BadSetting,
+    Network,
+    Settings,
+    cdk_context,
+    read_settings,
+)
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 SUBNETS = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -40,7 +47,7 @@ def test_a_python_that_lambda_has_not_is_refused_with_a_way_on(
 ) -> None:
     """Only then is the Python of the machine a reason to stop; a pinned one is not."""
     monkeypatch.setattr("infra.settings.running_python", lambda: "3.99")
-    with pytest.raises(ValueError, match=r"context runtime: Lambda has no Python 3\.99.*set it to"):
+    with pytest.raises(BadSetting, match=r"context runtime: Lambda has no Python 3\.99.*set it to"):
         read_settings({})
     assert read_settings({"runtime": "python3.13"}).python == "3.13"
 
@@ -117,7 +124,7 @@ def test_a_setting_is_read(given: dict[str, Any], field: str, value: object) -> 
 )
 def test_nonsense_is_refused_by_its_key(key: str, value: object) -> None:
     """In one sentence, before CloudFormation or a function finds it."""
-    with pytest.raises(ValueError, match=rf"^context {key}: [^\n]+$"):
+    with pytest.raises(BadSetting, match=rf"^context {key}: [^\n]+$"):
         read_settings({key: value})
 
 
@@ -132,7 +139,7 @@ def test_subnets_and_security_groups_need_each_other(
     key: str, value: list[str], missing: str
 ) -> None:
     """Lambda takes both or none."""
-    with pytest.raises(ValueError, match=f"context {missing}: is missing, but {key} is set"):
+    with pytest.raises(BadSetting, match=f"context {missing}: is missing, but {key} is set"):
         read_settings({key: value})
 
 
