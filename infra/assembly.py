@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra import file_tree
 from infra.bundling import POLICY, build_lambda_asset, load_policy
-from infra.settings import SETTING_NAMES, cdk_context, read_settings
+from infra.settings import SETTING_NAMES, BadSetting, Settings, cdk_context, read_settings
 from infra.stack import SageAuditStack
 from sageaudit.domain.policy.policy import Policy
 
@@ -21,15 +21,25 @@ def assemble() -> None:
     """Writes the templates and the asset into cdk.out, or into the CDK CLI's own folder."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
     policy = load_policy(POLICY)
-    asset = build_lambda_asset(policy)
-    code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
-    synthesize(code=code, policy=policy, outdir=outdir)
+
+    def build_code(settings: Settings) -> lambda_.Code:
+        asset = build_lambda_asset(policy, settings.python, settings.architecture)
+        return lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
+
+    try:
+        synthesize(build_code=build_code, policy=policy, outdir=outdir)
+    except BadSetting as error:
+        raise SystemExit(f"sageaudit: {error}") from error
     for copy in Path(outdir).glob("asset.*"):
         file_tree.set_modes(copy)  # CDK creates the folders of its copy with this process's umask
 
 
 def synthesize(
-    *, code: lambda_.Code, policy: Policy, outdir: str, context: Mapping[str, str] | None = None
+    *,
+    build_code: Callable[[Settings], lambda_.Code],
+    policy: Policy,
+    outdir: str,
+    context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
@@ -40,7 +50,7 @@ def synthesize(
     stack = SageAuditStack(
         app,
         settings.stack,
-        code=code,
+        code=build_code(settings),
         settings=settings,
         members=policy.members,
         channels=policy.channels,

@@ -1,9 +1,10 @@
 """Builds the Lambda asset, without Docker.
 
 The asset has our code without the command line, pinned wheels without unused parts, the validated
-policy, and the version of the rules. It has byte code for all modules if this machine has Lambda's
-Python. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
-cached under build/ by the hash of their inputs, so an unchanged project is not built twice.
+policy, and the version of the rules. It has byte code for all modules if this machine has the
+Python of the functions. CDK gets a finished folder, so the functions share one asset. The wheels
+and the asset are cached under build/ by the hash of their inputs, so an unchanged project is not
+built twice.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra import byte_code, file_tree, left_out
+from infra.runtimes import PLATFORM_BY_ARCHITECTURE
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
@@ -101,16 +103,21 @@ class Asset:
     compiled_by: str | None
 
 
-LAMBDA_PYTHON = "3.13"
-LAMBDA_TARGET = Target("lambda", platform="manylinux2014_aarch64", python=LAMBDA_PYTHON)
 THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 
-def build_lambda_asset(policy: Policy) -> Asset:
+def lambda_target(python: str, architecture: str) -> Target:
+    """Returns the target of functions on a Python such as 3.13, and on `arm64` or `x86_64`."""
+    # Without a dot: CDK would take what follows it for a suffix of the asset's name.
+    name = f"lambda-python{python.replace('.', '')}-{architecture}"
+    return Target(name, platform=PLATFORM_BY_ARCHITECTURE[architecture], python=python)
+
+
+def build_lambda_asset(policy: Policy, python: str, architecture: str) -> Asset:
     """Builds Lambda's asset; warns on stderr if no interpreter here can compile it."""
-    asset = build_asset(LAMBDA_TARGET, policy)
+    asset = build_asset(lambda_target(python, architecture), policy)
     if asset.compiled_by is None:
-        print(f"sageaudit: {byte_code.no_interpreter_warning(LAMBDA_PYTHON)}.", file=sys.stderr)
+        print(f"sageaudit: {byte_code.no_interpreter_warning(python)}.", file=sys.stderr)
     return asset
 
 
@@ -152,15 +159,17 @@ def _wheels(target: Target) -> Path:
 
 
 def _install(folder: Path, options: tuple[str, ...]) -> None:
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--quiet"),
-            *("--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes"),
-            *("--only-binary", ":all:", *options),
-            *("--target", str(folder), "--requirement", str(REQUIREMENTS)),
-        ],
-        check=True,
-    )
+    command = [
+        *(sys.executable, "-m", "pip", "install", "--quiet", "--quiet"),
+        *("--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes"),
+        *("--only-binary", ":all:", *options),
+        *("--target", str(folder), "--requirement", str(REQUIREMENTS)),
+    ]
+    if subprocess.run(command, check=False).returncode:
+        raise SystemExit(
+            "sageaudit: pip could not install the functions' packages; its output is above. If a"
+            " package has no wheel for this Python yet, set runtime in cdk.json to an older one."
+        )
     shutil.rmtree(folder / "bin", ignore_errors=True)
 
 

@@ -1,8 +1,9 @@
 """Compiles the asset for Lambda's Python, so that a cold start need not compile it.
 
 Lambda's code folder is read-only, so modules without byte code are compiled again at every cold
-start. Python reads only byte code of its own minor version, so this machine needs an interpreter of
-this version, even if another version runs the deployment.
+start. Python reads only byte code of its own minor version. By default, the functions run on the
+version that runs the deployment. If the setting `runtime` names another version, this machine needs
+an interpreter of that version.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +38,16 @@ class Interpreter:
 
 
 def find_interpreter(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | None:
-    """Returns the first released CPython of the minor version `python` on the path; None if there
-    is none.
+    """Returns a released CPython of the minor version `python`: the one that runs this process, or
+    the first on the path. None if there is none.
 
     Runs each candidate: a shim of pyenv has the right name, but fails if its version is not
     selected.
     """
-    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        interpreter = _query_version(Path(folder, f"python{python}"))
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    candidates = (Path(folder, f"python{python}") for folder in folders)
+    for candidate in (Path(sys.executable), *candidates):
+        interpreter = _query_version(candidate)
         if interpreter is not None and interpreter.version.rpartition(".")[0] == python:
             return interpreter
     return None
@@ -72,8 +76,8 @@ def no_interpreter_warning(python: str) -> str:
     return (
         f"no Python {python} is on this machine's path, so the Lambda functions have no byte code, "
         "and each cold start takes about 0.5 s more CPU time (more than twice as much): "
-        f"install it with `uv python install {python}`, which puts it in ~/.local/bin, "
-        "then run this again"
+        "remove `runtime` from the context in cdk.json, or install this Python with "
+        f"`uv python install {python}`, which puts it in ~/.local/bin, then run this again"
     )
 
 

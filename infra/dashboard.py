@@ -46,7 +46,10 @@ def saved_queries() -> Iterator[SavedQuery]:
 
 
 class Dashboard(Construct):
-    """Shows money, freshness and health. `log_groups` has the handler's name as key."""
+    """Saves the queries, and shows money, freshness and health if `is_shown`.
+
+    `log_groups` has the handler's name as key.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Dashboard(Construct):
         specs: Sequence[AlarmSpec],
         alarms: Sequence[cloudwatch.IAlarm],
         log_groups: Mapping[str, logs.ILogGroup],
+        is_shown: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         queries = list(saved_queries())
@@ -67,6 +71,16 @@ class Dashboard(Construct):
                 query_string=query.text,
                 log_group_names=[log_groups[query.function].log_group_name],
             )
+        if is_shown:
+            self._add_dashboard(queries, specs, alarms, log_groups)
+
+    def _add_dashboard(
+        self,
+        queries: Sequence[SavedQuery],
+        specs: Sequence[AlarmSpec],
+        alarms: Sequence[cloudwatch.IAlarm],
+        log_groups: Mapping[str, logs.ILogGroup],
+    ) -> None:
         self._dashboard = cloudwatch.Dashboard(
             self, "Dashboard", default_interval=cdk.Duration.days(1)
         )

@@ -31,7 +31,8 @@ from infra.deploy_flags import (
 from infra.kept_table import NotAHistoryTable, adopt_table, protect_table
 from infra.members import create_forwarding, delete_forwarding
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
-from infra.settings import cdk_context
+from infra.settings import BadSetting, Settings, cdk_context, read_settings
+from infra.stored_secrets import protect_secret, put_secret
 from infra.subscribers import Subscriber
 from sageaudit.adapters.aws.clients import no_answer_error
 from sageaudit.adapters.aws.stack_outputs import QUEUE_URL_PREFIX, outputs_by_channel
@@ -79,16 +80,16 @@ def deploy(
     stack, table = context["stack"], context.get("table_name")
     old_outputs = _outputs(formation, stack) or {}
     # The table's stream may have changed since the last deployment.
-    table_options = (
-        ["--context", f"table_stream_arn={adopt_table(dynamodb, table)}"] if table else []
-    )
+    table_stream_arn = adopt_table(dynamodb, table) if table else ""
+    table_options = ["--context", f"table_stream_arn={table_stream_arn}"] if table else []
+    settings = _read_settings({**context, "table_stream_arn": table_stream_arn})
     for name in outputs_by_channel(old_outputs, QUEUE_URL_PREFIX).keys() - policy.channels.keys():
         flags.confirm(
             f"The channel {name} is deployed, but no longer in {POLICY.name}: its queue is deleted"
             " with the messages in it. Continue?"
         )
-    store_secrets(store, flags, policy.channels)
-    create_fingerprint_key(store)
+    store_secrets(store, flags, policy.channels, settings)
+    create_fingerprint_key(store, settings)
     addresses_by_topic = _ask_subscribers(flags, sns, old_outputs)
     environment = _environment(session)
     # As an option: credentials in the environment would take precedence over AWS_PROFILE.
@@ -109,8 +110,8 @@ def deploy(
     delete_forwarding(session, stack, removed_regions)
     run(["deploy", *profile_options, *approval, *table_options], environment)
     outputs = _outputs(formation, stack) or {}
-    protect_table(dynamodb, outputs["TableName"], stack)
-    create_forwarding(session, (account, session.region_name), stack, member_regions)
+    protect_table(dynamodb, outputs["TableName"], settings.all_tags)
+    create_forwarding(session, (account, session.region_name), settings, member_regions)
     refusals = list(_subscribe(sns, outputs, addresses_by_topic))
     channels = [name for name in policy.channels if name != OWN_TOPIC]
     for line in _describe_subscribers(
@@ -170,17 +171,17 @@ def _subscribe(
                 yield f"{address} could not be subscribed to {outputs[output_name]}: {message}"
 
 
-def create_fingerprint_key(store: Any) -> None:
+def create_fingerprint_key(store: Any, settings: Settings) -> None:
     """Creates the fingerprint key if there is none. With a new key, a job's old and new
     fingerprints would differ.
     """
     if not _has_secret(store, FINGERPRINT_KEY):
-        _put_secret(
-            store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints"
-        )
+        description = "Key of sageaudit's job fingerprints"
+        put_secret(store, FINGERPRINT_KEY, secrets.token_hex(32), description, settings)
+    protect_secret(store, FINGERPRINT_KEY, settings)
 
 
-def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
+def store_secrets(store: Any, flags: Flags, channels: ChannelChoices, settings: Settings) -> None:
     """Stores the secrets in `flags`, and asks for missing secrets.
 
     Raises ClickException if a secret is missing and nobody can be asked.
@@ -199,12 +200,11 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
     secret_formats_by_channel = secret_forms(channels)
     for name, secret in secret_by_channel.items():
         text = flags.secrets.get(name) or ask_for_secret(name, secret_formats_by_channel[name])
-        _put_secret(
-            store,
-            secret,
-            text,
-            f"{secret_formats_by_channel[name].kind} of sageaudit's channel {name}",
-        )
+        description = f"{secret_formats_by_channel[name].kind} of sageaudit's channel {name}"
+        put_secret(store, secret, text, description, settings)
+    for channel in channels.values():
+        if channel.secret:
+            protect_secret(store, channel.secret, settings)
 
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
@@ -244,11 +244,11 @@ def _has_secret(store: Any, name: str) -> bool:
     return True
 
 
-def _put_secret(store: Any, name: str, value: str, description: str) -> None:
+def _read_settings(context: Mapping[str, Any]) -> Settings:
     try:
-        store.create_secret(Name=name, SecretString=value, Description=description)
-    except store.exceptions.ResourceExistsException:
-        store.put_secret_value(SecretId=name, SecretString=value)
+        return read_settings(context)
+    except BadSetting as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _outputs(formation: Any, stack: str) -> dict[str, str] | None:

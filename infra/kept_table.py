@@ -5,8 +5,10 @@ A restored table has no stream, no expiry, no point-in-time recovery and no tag.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from infra.settings import tag_list
 from sageaudit.adapters.history.dynamo import keys as schema
 
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
@@ -53,7 +55,7 @@ def adopt_table(dynamodb: Any, name: str) -> str:
     return str(table["LatestStreamArn"])
 
 
-def protect_table(dynamodb: Any, name: str, stack: str) -> None:
+def protect_table(dynamodb: Any, name: str, tags: Mapping[str, str]) -> None:
     """Switches on deletion protection, point-in-time recovery and expiry, if they are off.
 
     Also tags the table. Raises ClientError.
@@ -73,9 +75,7 @@ def protect_table(dynamodb: Any, name: str, stack: str) -> None:
     if expiry.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
         expiry_settings = {"Enabled": True, "AttributeName": schema.TTL_ATTRIBUTE}
         dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=expiry_settings)
-    dynamodb.tag_resource(
-        ResourceArn=table["TableArn"], Tags=[{"Key": "sageaudit", "Value": stack}]
-    )
+    dynamodb.tag_resource(ResourceArn=table["TableArn"], Tags=tag_list(tags))
 
 
 def _keys(description: Any) -> tuple[str, ...]:

@@ -21,14 +21,21 @@ _PRUNED_PATHS = (
     "boto3/data",
     "boto3/examples",
     "*.dist-info/RECORD",
+    "aws_lambda_powertools/event_handler",
+    "aws_lambda_powertools/middleware_factory",
 )
 """Patterns of removed paths: examples; boto3's resources, as only clients are used; lists of files
-that are no longer correct."""
+that are no longer correct; parts of Powertools that its Logger and Metrics do not import."""
+_UTILITIES = "aws_lambda_powertools/utilities"
+_USED_UTILITIES = ("__init__.py", "jmespath_utils")
+"""The utilities of Powertools that its Logger imports."""
 _TEXT = """\
 These parts of the wheels were removed from this folder; no remaining file was changed.
 
 botocore: the models of all services except {services}, and all examples
 boto3: the models of its resources, and its examples
+aws-lambda-powertools: the folders event_handler and middleware_factory, and all of the folder
+    utilities except jmespath_utils
 each *.dist-info: the file RECORD
 
 Each wheel's name, version and licence are in its *.dist-info folder.
@@ -53,7 +60,10 @@ def prune(folder: Path) -> None:
     for models in list((folder / _MODELS).glob("*/")):
         if models.is_dir() and models.name not in services:
             shutil.rmtree(models)
-    for path in [path for pattern in _PRUNED_PATHS for path in folder.glob(pattern)]:
+    utilities = (folder / _UTILITIES).glob("*")
+    unused_utilities = [path for path in utilities if path.name not in _USED_UTILITIES]
+    paths = [path for pattern in _PRUNED_PATHS for path in folder.glob(pattern)]
+    for path in (*paths, *unused_utilities):
         if path.is_dir():
             shutil.rmtree(path)
         else:

@@ -14,6 +14,7 @@ from typing import Any
 import aws_cdk as cdk
 from botocore.exceptions import ClientError
 
+from infra.settings import Settings, tag_list
 from sageaudit.domain.policy.scope import MemberAccounts
 
 TEMPLATE = Path(__file__).parent / "member.yaml"
@@ -89,19 +90,28 @@ def _role(account: str, name: str) -> str:
 
 
 def create_forwarding(
-    session: Any, home_account_region: tuple[str, str], stack: str, regions: list[str]
+    session: Any, home_account_region: tuple[str, str], settings: Settings, regions: list[str]
 ) -> None:
     """Creates the stacks that forward this account's events from other regions.
 
     `home_account_region`: where sageaudit is deployed. Raises ClientError or WaiterError.
     """
     account, region = home_account_region
-    parameters = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack, "OfHome": "yes"}
+    parameters = {
+        "HomeAccount": account,
+        "HomeRegion": region,
+        "HomeStack": settings.stack,
+        "HomeRolePath": settings.role_path,
+        "RolePath": settings.role_path,
+        "PermissionsBoundary": settings.permissions_boundary or "",
+        "OfHome": "yes",
+    }
     for member_region in regions:
         _create_or_update(
             session.client("cloudformation", region_name=member_region),
-            f"{stack}-member",
+            f"{settings.stack}-member",
             parameters,
+            settings.all_tags,
         )
 
 
@@ -113,7 +123,9 @@ def delete_forwarding(session: Any, stack: str, regions: list[str]) -> None:
         )
 
 
-def _create_or_update(formation: Any, name: str, parameters: Mapping[str, str]) -> None:
+def _create_or_update(
+    formation: Any, name: str, parameters: Mapping[str, str], tags: Mapping[str, str]
+) -> None:
     """Creates or updates a stack; replaces a stack whose creation failed."""
     arguments = {
         "StackName": name,
@@ -122,7 +134,7 @@ def _create_or_update(formation: Any, name: str, parameters: Mapping[str, str]) 
             {"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()
         ],
         "Capabilities": ["CAPABILITY_NAMED_IAM"],
-        "Tags": [{"Key": "sageaudit", "Value": parameters["HomeStack"]}],
+        "Tags": tag_list(tags),
     }
     try:
         formation.update_stack(**arguments)

@@ -1,6 +1,9 @@
 """Names and numbers that the stack shares with `make deploy` and tests, which do not import CDK."""
 
 STACK = "SageAudit"
+TAG = "sageaudit"
+"""The tag of every resource, with the stack's name. In Cost Explorer it shows what the auditor
+itself costs."""
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 """The secret with the key of job fingerprints, which `make deploy` creates."""
 ALARMS_TOPIC = "AlarmsTopicArn"

@@ -12,12 +12,14 @@ from constructs import Construct
 
 from infra.alarm_list import AlarmSpec, alarm_specs
 from infra.alarms import Alarms
+from infra.channels import channel_address, channel_permissions, secret_arn
 from infra.dashboard import Dashboard
 from infra.functions import HandlerFunction
 from infra.history import HistoryTable
 from infra.members import assumable_roles, check_members
 from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, MEMBER_REGIONS, SEND_MESSAGES
-from infra.notices import OWN_KEY_PERMISSIONS, Notices
+from infra.notices import Notices
+from infra.options import apply_settings
 from infra.schedule import SWEEP_SCHEDULE, Schedule, digest_schedule, watch_schedule
 from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
@@ -29,7 +31,7 @@ from sageaudit.adapters.aws.stack_outputs import (
     QUEUE_URL_PREFIX,
     pascal_case,
 )
-from sageaudit.adapters.channels.services import SERVICES, ChannelChoices
+from sageaudit.adapters.channels.services import ChannelChoices
 from sageaudit.adapters.history.dynamo import (
     alert_ledger,
     member_registry,
@@ -107,7 +109,7 @@ class SageAuditStack(cdk.Stack):
             channels=list(channels),
             notify_timeout=NOTIFY_TIMEOUT,
             deliver_timeout=DELIVER_TIMEOUT,
-            own_key=channels[OWN_TOPIC].key_arn,
+            own_key=channels[OWN_TOPIC].key_arn or settings.kms_key_arn,
         )
         workers = {
             "audit": self._create_audit_function(),
@@ -139,6 +141,7 @@ class SageAuditStack(cdk.Stack):
             specs=alarm_list,
             alarms=self.alarms.all,
             log_groups={name: worker.log_group for name, worker in workers.items()},
+            is_shown=settings.dashboard,
         )
         for name, value in {
             "TableName": self.history.table.table_name,
@@ -160,17 +163,18 @@ class SageAuditStack(cdk.Stack):
                 for name, queue in self.notices.queues.items()
             },
             **{
-                f"{CHANNEL}{pascal_case(name)}": f"{channel.service} {self._address(name)}"
+                f"{CHANNEL}{pascal_case(name)}": (
+                    f"{channel.service} {channel_address(channel, self.notices.topic.topic_arn)}"
+                )
                 for name, channel in channels.items()
             },
         }.items():
             cdk.CfnOutput(self, name, value=value)
-        # With this tag, Cost Explorer shows what the auditor itself costs.
-        cdk.Tags.of(self).add("sageaudit", self.stack_name)
+        apply_settings(self, settings)
 
     def _worker(self, construct_id: str, **options: Any) -> HandlerFunction:
         return HandlerFunction(
-            self, construct_id, code=self._code, is_traced=self._settings.tracing, **options
+            self, construct_id, code=self._code, settings=self._settings, **options
         )
 
     def _trusted_role_name(self, function: str) -> str:
@@ -244,7 +248,7 @@ class SageAuditStack(cdk.Stack):
         audit.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.allow(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
-        audit.allow(secrets.PERMISSIONS, self._secret_arn(FINGERPRINT_KEY))
+        audit.allow(secrets.PERMISSIONS, secret_arn(self, FINGERPRINT_KEY))
         self._allow_members(audit)
         feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
@@ -320,12 +324,17 @@ class SageAuditStack(cdk.Stack):
     def _create_digest_function(self, schedule: DigestSchedule | None) -> HandlerFunction:
         """Creates the digest function. Its report needs the memory: up to 20,000 jobs have rows."""
         table = self.history.table.table_arn
+        report_key = self._settings.kms_key_arn if schedule and schedule.report_bucket else None
         digest = self._worker(
             "Digest",
             name="digest",
             timeout=DIGEST_TIMEOUT,
             memory_mib=1024,
-            environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
+            environment={
+                "TABLE_NAME": self.history.table.table_name,
+                "ACCOUNT_ID": self.account,
+                **({"REPORT_KEY_ARN": report_key} if report_key else {}),
+            },
         )
         digest.allow(dynamo_history.SUMS_PERMISSIONS, table)
         digest.allow(dynamo_history.READ_DECISIONS_PERMISSIONS, table)
@@ -397,7 +406,8 @@ class SageAuditStack(cdk.Stack):
         deliver.allow(send_ledger.READ_PERMISSIONS, table, conditions=own_items)
         _allow_writes(deliver, table, send_ledger.WRITES)
         deliver.allow(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
-        for permissions, resources in self._channel_permissions():
+        own_topic_arn = self.notices.topic.topic_arn
+        for permissions, resources in channel_permissions(self, self._channels, own_topic_arn):
             deliver.allow(permissions, *resources)
         for name, queue in self.notices.queues.items():
             deliver.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
@@ -407,34 +417,6 @@ class SageAuditStack(cdk.Stack):
                 deliver, queue, max_concurrency=2, construct_id=f"Source{pascal_case(name)}"
             )
         return deliver
-
-    def _channel_permissions(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """Yields the permissions of each service, with its secrets or topics."""
-        for service, service_class in SERVICES.items():
-            service_channels = {
-                name: channel_config
-                for name, channel_config in self._channels.items()
-                if channel_config.service == service
-            }
-            addresses = (
-                self._secret_arn(channel_config.secret)
-                if channel_config.secret
-                else self._address(name)
-                for name, channel_config in service_channels.items()
-            )
-            if service_channels:
-                yield service_class.permissions, list(dict.fromkeys(addresses))
-        if keys := [
-            channel_config.key_arn
-            for channel_config in self._channels.values()
-            if channel_config.key_arn
-        ]:
-            yield OWN_KEY_PERMISSIONS, list(dict.fromkeys(keys))
-
-    def _address(self, name: str) -> str:
-        """Returns the name of a channel's secret, or its topic's ARN."""
-        channel = self._channels[name]
-        return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
     def _job_arns(self) -> Iterator[str]:
         """Yields the ARN patterns of all jobs, in this region or in every region.
@@ -447,17 +429,6 @@ class SageAuditStack(cdk.Stack):
             yield self.format_arn(
                 service="sagemaker", region=region, resource=arn_word, resource_name="*"
             )
-
-    def _secret_arn(self, name: str) -> str:
-        """Returns the pattern of a secret's ARN: Secrets Manager appends six characters to the
-        name.
-        """
-        return self.format_arn(
-            service="secretsmanager",
-            resource="secret",
-            resource_name=f"{name}-??????",
-            arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
-        )
 
 
 def _allow_writes(function: HandlerFunction, table_arn: str, *writes: TableWrites) -> None:

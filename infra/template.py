@@ -17,6 +17,7 @@ from aws_cdk import aws_lambda as lambda_
 from infra.assembly import synthesize
 from infra.bundling import ROOT, load_policy
 from infra.names import PLACEHOLDER_CODE
+from infra.runtimes import PINNED_PYTHON
 from sageaudit.domain.policy.policy import Policy
 
 SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.toml"
@@ -29,17 +30,20 @@ def synthesize_template() -> dict[str, Any]:
     return normalize(synthesize_with_placeholder(load_policy(POLICY)))
 
 
-def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any]:
-    """Returns a template with a stub for the asset, whose build would take longer."""
+def synthesize_with_placeholder(policy: Policy, **context: Any) -> dict[str, Any]:
+    """Returns a template with a stub for the asset, whose build would take longer.
+
+    The functions' Python does not depend on this machine's, unless `context` has a `runtime`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
         stub.mkdir()
         (stub / "stub.py").touch()
         return synthesize(
-            code=lambda_.Code.from_asset(str(stub)),
+            build_code=lambda _: lambda_.Code.from_asset(str(stub)),
             policy=policy,
             outdir=str(Path(folder, "out")),
-            context=context,
+            context={"runtime": f"python{PINNED_PYTHON}", **context},
         )
 
 

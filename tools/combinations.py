@@ -51,16 +51,38 @@ CONTEXTS: Mapping[str, Mapping[str, str]] = {
     "adopted": {"tracing": "on", "table_name": "kept", "table_stream_arn": _STREAM},
 }
 """No resource depends on both tracing and an existing table, so one context has both."""
+STRICT = {
+    "runtime": "python3.14",
+    "architecture": "x86_64",
+    "log_retention_days": 400,
+    "dashboard": "off",
+    "kms_key_arn": _KEY,
+    "subnet_ids": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
+    "security_group_ids": ["sg-0123456789abcdef0"],
+    "permissions_boundary": "audit/boundary",
+    "role_path": "/audit/",
+    "tags": {"team": "ml-platform", "stage": "prod"},
+}
+"""The settings that are off by default. Each one changes the same resources in every combination,
+so they are all set in the two combinations that together have every resource."""
+STRICT_COMBINATIONS = (("all", "report", "organization"), ("key", "silent", "accounts"))
 
 
 def combinations() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields a name and a template for every combination."""
-    for names in product(CHANNELS, DIGESTS, MEMBERS, CONTEXTS):
-        channels, digest, members, context = names
-        policy = Policy(
-            channels=CHANNELS[channels], digest=DIGESTS[digest], members=MEMBERS[members]
-        )
-        yield "-".join(names), synthesize_with_placeholder(policy, **CONTEXTS[context])
+    for context in CONTEXTS:
+        for choices in product(CHANNELS, DIGESTS, MEMBERS):
+            yield _combination(choices, context, CONTEXTS[context])
+    for choices in STRICT_COMBINATIONS:
+        yield _combination(choices, "strict", STRICT)
+
+
+def _combination(
+    choices: tuple[str, str, str], context_name: str, context: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    channels, digest, members = choices
+    policy = Policy(channels=CHANNELS[channels], digest=DIGESTS[digest], members=MEMBERS[members])
+    return "-".join((*choices, context_name)), synthesize_with_placeholder(policy, **context)
 
 
 def main(folder: Path) -> None:

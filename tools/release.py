@@ -16,13 +16,15 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.bundling import LAMBDA_PYTHON, LAMBDA_TARGET, build_asset
+from infra.bundling import build_asset, lambda_target
 from infra.byte_code import no_interpreter_warning
+from infra.runtimes import PINNED_PYTHON
 from sageaudit.domain.policy.policy import Policy
 from tools import dist, sbom
 
 ROOT = Path(__file__).parents[1]
 CHECKER = ROOT / ".venv-release" / "bin" / "python"
+TARGET = lambda_target(PINNED_PYTHON, "arm64")
 UNRELEASED = "not released yet"
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)\Z")
 _VERSION_LINE = re.compile(r'^(?:version|__version__) = "([^"]+)"$', re.MULTILINE)
@@ -114,7 +116,7 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
     """Writes all files to dist/, and returns them. Raises NoRelease if the SBOM is invalid."""
     os.environ["SOURCE_DATE_EPOCH"] = _git(root, "log", "-1", "--format=%ct").strip()
     wheel, folder = dist.build(), root / "dist"
-    asset = build_asset(LAMBDA_TARGET, Policy())
+    asset = build_asset(TARGET, Policy())
     pins = (root / "functions" / "requirements.txt").read_text(encoding="utf-8")
     packages = sbom.distributions(asset.folder, pins)
     texts = {
@@ -141,8 +143,8 @@ def main(version: str) -> int:
     release.
     """
     try:
-        if LAMBDA_TARGET.interpreter() is None:
-            raise NoRelease(no_interpreter_warning(LAMBDA_PYTHON))
+        if TARGET.interpreter() is None:
+            raise NoRelease(no_interpreter_warning(PINNED_PYTHON))
         notes = prepare(ROOT, version, datetime.now(UTC).date().isoformat())
         _git(ROOT, "commit", "--quiet", "--all", "--message", f"Version {version}")
         files = build(ROOT, version, notes)

@@ -21,7 +21,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import RecordReport
-from sageaudit.adapters.lambda_runtime.settings import HomeSettings
+from sageaudit.adapters.lambda_runtime.settings import DigestSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
 from sageaudit.domain.policy.policy import Policy
@@ -85,7 +85,7 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = HomeSettings.from_env(environ), session or new_session()
+    settings, session = DigestSettings.from_env(environ), session or new_session()
     time_limit = TimeLimitedClients(session, clock)
     report_time_limit = TimeLimitedClients(session, clock)
     dynamodb = client(time_limit, "dynamodb")
@@ -105,7 +105,9 @@ def build(
         policy=policy,
         writers=channel_writers(policy.channels),
         registry=DynamoMemberRegistry(dynamodb, settings.table_name),
-        report_store=S3ReportStore(client(report_time_limit, "s3"), bucket, settings.account_id)
+        report_store=S3ReportStore(
+            client(report_time_limit, "s3"), bucket, settings.account_id, settings.report_key_arn
+        )
         if bucket
         else None,
         report_source=ReportSource(

@@ -44,6 +44,11 @@ ACCOUNTS = MemberAccounts(dict(list(ORGANIZATION.role_by_account.items())[:100])
 TOO_MANY = MemberAccounts(dict(list(ORGANIZATION.role_by_account.items())[:101]))
 KEPT_TABLE = "kept-table"
 KEPT_STREAM = f"arn:aws:dynamodb:us-east-1:111122223333:table/{KEPT_TABLE}/stream/2026-05-20"
+CDK_CONTEXT = {
+    "@aws-cdk/core:bootstrapQualifier": "audit12345",
+    "@aws-cdk/core:permissionsBoundary": {"name": "of-the-cdk"},
+}
+"""Settings of the CDK itself."""
 REFUSED = (
     ("stack", "1st"),
     ("table_name", "kept-table"),

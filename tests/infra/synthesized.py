@@ -25,6 +25,7 @@ from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.structs import replace
 from tests.infra.reading import (
     ACCOUNTS,
+    CDK_CONTEXT,
     KEPT_STREAM,
     KEPT_TABLE,
     MANY_CHANNELS,
@@ -36,6 +37,7 @@ from tests.infra.reading import (
     WITH_KEYS,
     read,
 )
+from tools.combinations import CHANNELS, DIGESTS, MEMBERS, STRICT
 
 
 def main(folder: Path) -> None:
@@ -43,10 +45,15 @@ def main(folder: Path) -> None:
     (folder / "stub").mkdir()
 
     def synthesize_for(**context: str) -> dict[str, Any]:
-        code = lambda_.Code.from_asset(str(folder / "stub"))
+        stub = str(folder / "stub")
         out = str(folder / "out")
         policy = replace(WITH_KEYS, members=TOO_MANY if "too_many" in context else MemberAccounts())
-        return assembly.synthesize(code=code, policy=policy, outdir=out, context=context)
+        return assembly.synthesize(
+            build_code=lambda _: lambda_.Code.from_asset(stub),
+            policy=policy,
+            outdir=out,
+            context=context,
+        )
 
     def refusal(key: str, value: str) -> str:
         try:
@@ -63,7 +70,8 @@ def main(folder: Path) -> None:
         "quiet": normalize(
             synthesize_with_placeholder(Policy(members=MemberAccounts({OTHER_ACCOUNT: OTHER_ROLE})))
         ),
-        "plain": normalize(synthesize_with_placeholder(Policy())),
+        # The same Python as in the assembly: the one that runs here.
+        "plain": normalize(synthesize_with_placeholder(Policy(), runtime="")),
         "organization": normalize(synthesize_with_placeholder(Policy(members=ORGANIZATION))),
         "many-channels": normalize(synthesize_with_placeholder(Policy(channels=MANY_CHANNELS))),
         "accounts": normalize(synthesize_with_placeholder(Policy(members=ACCOUNTS))),
@@ -75,6 +83,17 @@ def main(folder: Path) -> None:
         "tuned": normalize(
             synthesize_with_placeholder(Policy(), tracing="on", audits_at_once="20", stack="Mine")
         ),
+        "strict": normalize(
+            synthesize_with_placeholder(
+                Policy(
+                    channels=CHANNELS["all"],
+                    digest=DIGESTS["report"],
+                    members=MEMBERS["organization"],
+                ),
+                **STRICT,
+            )
+        ),
+        "cdk-context": synthesize_with_placeholder(Policy(), **CDK_CONTEXT),
         "own-keys": synthesize_for(),
         "refused": [refusal(key, value) for key, value in REFUSED],
         "too-many": refusal("too_many", "accounts"),

@@ -1,10 +1,13 @@
 """`make synth`: the app as it deploys, with the real asset; no Docker, and no AWS."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from infra import assembly
 from infra.bundling import load_policy
+from infra.settings import BadSetting
 from tests.infra.reading import OTHER_KEY, OTHER_TOPIC, OWN_KEY, REFUSED, of_type, read, statements
 
 
@@ -33,6 +36,16 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
     policy.write_text("flor_usd = 5\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="flor_usd"):
         load_policy(policy)
+
+
+def test_a_wrong_setting_stops_the_synthesis_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It names the key of cdk.json, without a traceback."""
+    refusal = BadSetting("context architecture: must be arm64 or x86_64, not 'arm'")
+    monkeypatch.setattr(assembly, "synthesize", Mock(side_effect=refusal))
+    with pytest.raises(SystemExit, match="sageaudit: context architecture: must be"):
+        assembly.assemble()
 
 
 def test_nobody_is_subscribed_by_the_stack(templates: Path) -> None:

@@ -1,10 +1,12 @@
 """The Lambda asset: what is in it, for which machine, and that it runs with nothing beside it."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import botocore.session
@@ -14,22 +16,24 @@ from botocore.loaders import Loader
 from infra import bundling, byte_code, left_out
 from infra.bundling import (
     FUNCTIONS,
-    LAMBDA_PYTHON,
-    LAMBDA_TARGET,
     NOT_ON_LAMBDA,
     REQUIREMENTS,
     THIS_MACHINE,
     Target,
     build_asset,
+    lambda_target,
 )
-from infra.functions import ARCHITECTURE
+from infra.runtimes import PLATFORM_BY_ARCHITECTURE, running_python
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
 from tools.bench import start as cold_start
 
 POLICY = policy_file.load_policy(FUNCTIONS.parent / "policy.toml")
 HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")
-RUNS_ON_LAMBDA = re.compile(r"(py2\.py3|py3|cp313)-(none|abi3|cp313)-(any|manylinux\w*_aarch64)")
+PYTHON = running_python()
+TAG = f"cp{PYTHON.replace('.', '')}"
+RUNS_ON_LAMBDA = re.compile(rf"(py2\.py3|py3|{TAG})-(none|abi3|{TAG})-(any|manylinux\w*_aarch64)")
+TARGET = lambda_target(PYTHON, "arm64")
 
 EMPTY_BATCH = """
 import sys
@@ -61,7 +65,7 @@ assert (name in {"audit", "sweep"}) == bool(rules), rules
 @pytest.fixture(scope="module")
 def lambda_asset() -> Path:
     """What `make deploy` uploads."""
-    return build_asset(LAMBDA_TARGET, POLICY).folder
+    return build_asset(TARGET, POLICY).folder
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +77,8 @@ def local_asset() -> Path:
 def test_the_wheels_are_the_pinned_ones_of_lambda(lambda_asset: Path) -> None:
     """Every pin with its hash, and nothing that is not pinned.
 
-    Pure, or for arm64 and Python 3.13: a wheel for this machine would fail at its first call.
+    Pure, or for arm64 and the Python that synthesizes: a wheel for another machine would fail at
+    its first call.
     """
     pinned = re.findall(r"^([\w-]+)==(\S+)", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
     installed = {path.name: path / "WHEEL" for path in lambda_asset.glob("*.dist-info")}
@@ -83,12 +88,18 @@ def test_the_wheels_are_the_pinned_ones_of_lambda(lambda_asset: Path) -> None:
         assert any(RUNS_ON_LAMBDA.fullmatch(tag) for tag in tags), name
 
 
-def test_the_wheels_are_for_the_architecture_of_the_functions() -> None:
-    assert (ARCHITECTURE.name, LAMBDA_TARGET.platform) == ("arm64", "manylinux2014_aarch64")
+@pytest.mark.parametrize(("architecture", "machine"), [("arm64", "aarch64"), ("x86_64", "x86_64")])
+def test_the_wheels_are_for_the_python_and_architecture_of_the_functions(
+    architecture: str, machine: str
+) -> None:
+    """pip refuses a wheel for another one."""
+    options = lambda_target("3.14", architecture).pip_options()
+    assert options[1::2] == (f"manylinux2014_{machine}", "3.14", "cp")
+    assert set(PLATFORM_BY_ARCHITECTURE) == {"arm64", "x86_64"}
 
 
 def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
-    """Handlers at the root, the shared package beside them, in 24 MB; Lambda takes 250 MB.
+    """Handlers at the root, the shared package beside them, in 20 MB; Lambda takes 250 MB.
 
     The version of the rules is computed at the build, and read at the start.
     """
@@ -101,7 +112,7 @@ def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Pat
     assert (package / version.BUILT_VERSION_FILE).is_file()
     assert version.read_version(package) == catalogue.version()
     size = sum(path.stat().st_size for path in lambda_asset.rglob("*") if path.is_file())
-    assert size < 24_000_000
+    assert size < 20_000_000
 
 
 OTHER_NAMES = {"dynamodb:ConditionCheckItem": "TransactWriteItems"}
@@ -145,21 +156,60 @@ def test_a_notice_says_what_was_left_out_and_licences_stay(lambda_asset: Path) -
     assert len(list(lambda_asset.glob("boto*.dist-info/NOTICE"))) == 2
 
 
-def test_every_module_is_compiled_or_none(lambda_asset: Path) -> None:
-    """With the Python of Lambda on this machine, a cold start compiles nothing."""
-    found = byte_code.find_interpreter(LAMBDA_PYTHON)
-    tag = f"cpython-{LAMBDA_PYTHON.replace('.', '')}"
+def test_every_module_is_compiled(lambda_asset: Path) -> None:
+    """The functions run on the Python that synthesizes them: a cold start compiles nothing."""
+    tag = sys.implementation.cache_tag
     expected = {
         path.parent / "__pycache__" / f"{path.stem}.{tag}.pyc"
         for path in lambda_asset.rglob("*.py")
-        if found is not None
     }
     assert set(lambda_asset.rglob("*.pyc")) == expected
 
 
+def test_no_module_of_powertools_needs_one_that_was_left_out(lambda_asset: Path) -> None:
+    """As it is imported. One function imports a removed part: for models of pydantic, which our
+    logs and metrics have none of.
+    """
+    missing = {
+        (path.relative_to(lambda_asset).as_posix(), name)
+        for path in (lambda_asset / "aws_lambda_powertools").rglob("*.py")
+        for name in _imported(path)
+        if name.startswith("aws_lambda_powertools.") and not _is_there(lambda_asset, name)
+    }
+    assert missing == {
+        (
+            "aws_lambda_powertools/shared/functions.py",
+            "aws_lambda_powertools.event_handler.openapi.compat",
+        )
+    }
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, but for those of type checkers alone."""
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            nodes += node.orelse
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        nodes += ast.iter_child_nodes(node)
+
+
+def _is_there(asset: Path, module: str) -> bool:
+    path = asset.joinpath(*module.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
 @pytest.fixture
 def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of builds of its own, in which one file stands for all wheels."""
+    """A folder of builds of its own, in which one file stands for all wheels, and a few for our
+    code.
+    """
+    few_files = sorted(bundling.source_files())[::20]
 
     def wheel(folder: Path, _options: tuple[str, ...]) -> None:
         folder.mkdir()
@@ -167,6 +217,7 @@ def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(bundling, "BUILD_FOLDER", tmp_path / "build")
     monkeypatch.setattr(bundling, "_install", wheel)
+    monkeypatch.setattr(bundling, "source_files", lambda: iter(few_files))
     return tmp_path / "build"
 
 
@@ -179,13 +230,13 @@ def test_the_umask_changes_neither_modes_nor_hash(small_builds: Path) -> None:
     for umask in (0o022, 0o077):
         before = os.umask(umask)
         try:
-            asset = build_asset(LAMBDA_TARGET, POLICY)
+            asset = build_asset(TARGET, POLICY)
         finally:
             os.umask(before)
         hashes.add(asset.tree_hash)
         for path in asset.folder.rglob("*.py"):
             path.chmod(0o600)
-        assert build_asset(LAMBDA_TARGET, POLICY) == asset
+        assert build_asset(TARGET, POLICY) == asset
         modes |= {
             (path.is_dir(), path.stat().st_mode & 0o7777)
             for path in (asset.folder, *asset.folder.rglob("*"))
@@ -201,9 +252,9 @@ def test_the_hash_says_whether_the_asset_is_compiled(
     """So that a machine with the interpreter deploys over one without."""
     here = byte_code.Interpreter(sys.executable, "3.13.0")
     monkeypatch.setattr(Target, "interpreter", lambda _: here)
-    compiled = build_asset(LAMBDA_TARGET, POLICY)
+    compiled = build_asset(TARGET, POLICY)
     monkeypatch.setattr(Target, "interpreter", lambda _: None)
-    plain = build_asset(LAMBDA_TARGET, POLICY)
+    plain = build_asset(TARGET, POLICY)
     assert (compiled.compiled_by, plain.compiled_by) == ("3.13.0", None)
     assert compiled.tree_hash != plain.tree_hash
     assert not list(plain.folder.rglob("*.pyc"))
@@ -217,7 +268,7 @@ def test_synth_says_when_the_interpreter_is_missing(
     """In one sentence: what is missing, what it costs, how to get it."""
     here = byte_code.Interpreter(sys.executable, "3.13.0")
     monkeypatch.setattr(Target, "interpreter", lambda _: here if found else None)
-    bundling.build_lambda_asset(POLICY)
+    bundling.build_lambda_asset(POLICY, "3.13", "arm64")
     said = capsys.readouterr().err
     assert ("no Python 3.13 is on this machine's path" in said) is not found
     if not found:

@@ -18,6 +18,7 @@ from infra.deploy_flags import Flags
 from infra.kept_table import NotAHistoryTable
 from infra.members import create_forwarding
 from infra.names import FINGERPRINT_KEY, MEMBER_REGIONS
+from infra.settings import Settings
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
@@ -490,7 +491,7 @@ def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
 ) -> None:
     """The outputs name it until then: what fails later is made up for by the next deployment."""
     session = boto3.Session(region_name="us-east-1")
-    create_forwarding(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
+    create_forwarding(session, ("111122223333", "us-east-1"), Settings(), ["eu-west-1"])
     old_outputs = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
     monkeypatch.setattr(deploy, "_outputs", lambda *_: old_outputs)
     monkeypatch.setattr(
@@ -498,3 +499,38 @@ def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
     )
     assert dialogue(runs, "y\n").exit_code == 1
     assert not boto3.client("events", region_name="eu-west-1").list_rules()["Rules"]
+
+
+def test_secrets_have_the_tags_and_the_key_of_the_settings(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New ones and those of an earlier version; a secret of somebody else stays as it is."""
+    key = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    store = boto3.client("secretsmanager")
+    store.create_secret(Name=FINGERPRINT_KEY, SecretString="0" * 64)
+    store.create_secret(Name="vision/workflow", SecretString=OTHER_WEBHOOK)
+    own, others = ChannelConfig("slack", SLACK_WEBHOOK), ChannelConfig("slack", "vision/workflow")
+    policy = Policy(channels={**default_channels(), "slack": own, "vision": others})
+    context = {"stack": "SageAudit", "kms_key_arn": key, "tags": {"team": "ml"}}
+    monkeypatch.setattr(deploy, "cdk_context", lambda: context)
+    assert dialogue(runs, f"y\n{WEBHOOK}\n", policy=policy).exit_code == 0
+    expected = {"sageaudit": "SageAudit", "team": "ml"}
+    for name, tags, used in (
+        (SLACK_WEBHOOK, expected, key),
+        (FINGERPRINT_KEY, expected, key),
+        ("vision/workflow", {}, None),
+    ):
+        secret = store.describe_secret(SecretId=name)
+        assert {tag["Key"]: tag["Value"] for tag in secret.get("Tags", [])} == tags
+        assert secret.get("KmsKeyId") == used
+
+
+def test_a_setting_that_is_refused_stops_before_anything_is_written(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the sentence of the synthesis."""
+    context = {"stack": "SageAudit", "architecture": "arm"}
+    monkeypatch.setattr(deploy, "cdk_context", lambda: context)
+    result = dialogue(runs, "y\n")
+    assert (result.exit_code, names(), runs.calls) == (1, set(), [])
+    assert "Error: context architecture: must be arm64 or x86_64, not 'arm'" in result.output

@@ -19,6 +19,7 @@ from infra.kept_table import adopt_table
 from infra.members import TEMPLATE as MEMBER
 from infra.members import create_forwarding
 from infra.names import MEMBER_REGIONS
+from infra.settings import Settings
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
@@ -102,7 +103,9 @@ def test_who_deploys_may_create_the_stacks_of_further_regions(member: Template) 
     """`make deploy` creates them in the name of its caller."""
     needed = {action for kind in resource_types([member]) for action in needed_actions(kind)}
     granted = {*actions_of(policy_of(DEPLOY, members=True))} - {*actions_of(policy_of(DEPLOY))}
-    assert {action for action in granted if action.startswith(("events:", "iam:"))} == needed
+    assert {
+        action for action in granted if action.startswith(("events:", "iam:", "kms:", "scheduler:"))
+    } == needed
 
 
 def test_no_template_sets_a_property_whose_actions_are_left_out(
@@ -205,7 +208,7 @@ def deployments() -> Iterator[AwsCalls]:
         session.client("dynamodb").update_table(
             TableName=kept, StreamSpecification={"StreamEnabled": False}
         )
-        create_forwarding(session, (ACCOUNT, HOME), "SageAudit", [LEFT])
+        create_forwarding(session, (ACCOUNT, HOME), Settings(), [LEFT])
         outputs = deploy._outputs(formation, "SageAudit") or {}
 
         def outputs_with_a_region(client: Any, stack: str) -> dict[str, str]:
@@ -224,7 +227,7 @@ def test_who_deploys_may_do_exactly_what_make_deploy_calls(deployments: AwsCalls
     granted = {
         action
         for action in actions_of(policy_of(DEPLOY, members=True))
-        if not action.startswith(("events:", "iam:"))
+        if not action.startswith(("events:", "iam:", "kms:", "scheduler:"))
     }
     assert deployments.names - FREE == granted - OF_THE_CDK_CLI
 

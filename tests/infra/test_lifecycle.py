@@ -88,13 +88,13 @@ def dynamodb() -> Iterator[Any]:
 def test_a_restored_table_becomes_the_history_with_all_that_a_new_one_has(dynamodb: Any) -> None:
     """Point-in-time recovery brings items, keys and indexes back, and none of the settings."""
     table = new_table(dynamodb)
-    protect_table(dynamodb, table, "SageAudit")
+    protect_table(dynamodb, table, {"sageaudit": "SageAudit"})
     dynamodb.restore_table_to_point_in_time(
         SourceTableName=table, TargetTableName="restored", UseLatestRestorableTime=True
     )
     for _ in range(2):  # the second time there is nothing to do
         stream = adopt_table(dynamodb, "restored")
-        protect_table(dynamodb, "restored", "SageAudit")
+        protect_table(dynamodb, "restored", {"sageaudit": "SageAudit", "team": "ml"})
     found = dynamodb.describe_table(TableName="restored")["Table"]
     assert found["LatestStreamArn"] == stream
     assert found["StreamSpecification"]["StreamViewType"] == "NEW_IMAGE"
@@ -105,7 +105,11 @@ def test_a_restored_table_becomes_the_history_with_all_that_a_new_one_has(dynamo
     recovery = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
     assert recovery["PointInTimeRecoveryStatus"] == "ENABLED"
     tags = dynamodb.list_tags_of_resource(ResourceArn=found["TableArn"])["Tags"]
-    assert {"Key": "sageaudit", "Value": "SageAudit"} in tags  # moto keeps each repeat
+    # moto keeps each repeat
+    assert {(tag["Key"], tag["Value"]) for tag in tags} == {
+        ("sageaudit", "SageAudit"),
+        ("team", "ml"),
+    }
 
 
 def test_a_table_that_is_none_of_ours_is_not_adopted(dynamodb: Any) -> None:

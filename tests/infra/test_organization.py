@@ -13,9 +13,11 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.cloudformation.models import cloudformation_backends
 
-from infra.members import TEMPLATE, create_forwarding, delete_forwarding
+from infra.members import TEMPLATE, assumable_roles, create_forwarding, delete_forwarding
+from infra.settings import Settings
 from sageaudit.adapters.aws import cloudwatch, sagemaker
-from sageaudit.domain.policy.scope import MEMBER_ROLE
+from sageaudit.adapters.aws.accounts import role_arn
+from sageaudit.domain.policy.scope import MEMBER_ROLE, MemberAccounts
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, only_resource, read
 
 MEMBER: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
@@ -73,7 +75,7 @@ def filled(value: Any, values: dict[str, str] | None = None) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", ["organization", "accounts", "many-channels"])
+@pytest.mark.parametrize("name", ["organization", "accounts", "many-channels", "strict"])
 def test_every_document_is_within_the_default_quotas(templates: Path, name: str) -> None:
     """Of a thousand accounts in twelve regions, and of as many as are named one by one."""
     template = read(templates, f"{name}.json")
@@ -207,6 +209,42 @@ def test_a_member_trusts_the_two_roles_by_the_names_that_the_stack_gives_them(
     assert len(longest) <= LONGEST_NAME
 
 
+@pytest.mark.parametrize("path", ["/", "/audit/"])
+def test_a_member_trusts_roles_under_the_path_of_the_home(path: str) -> None:
+    """The path is part of a role's ARN, which the condition compares."""
+    role = MEMBER["Resources"]["ReadRole"]["Properties"]
+    [statement] = role["AssumeRolePolicyDocument"]["Statement"]
+    names = values(OTHER, REGION) | {"HomeRolePath": path}
+    assert filled(statement["Condition"]["ArnEquals"]["aws:PrincipalArn"], names) == [
+        f"arn:aws:iam::{HOME}:role{path}SageAudit-{REGION}-{function}"
+        for function in ("audit", "sweep")
+    ]
+
+
+def test_a_members_roles_have_its_path_and_boundary_if_it_has_any() -> None:
+    """Without them no property is set: CloudFormation cannot move a role with a name."""
+    limited = {"RolePath": "/audit/", "PermissionsBoundary": "team/limit"}
+    for given, path, boundary in (
+        ({}, None, None),
+        (limited, "/audit/", f"arn:aws:iam::{OTHER}:policy/team/limit"),
+    ):
+        known = values(OTHER, REGION) | given
+        for name in ("ReadRole", "ForwardRole"):
+            role = MEMBER["Resources"][name]["Properties"]
+            assert chosen(role["Path"], known) == path
+            assert chosen(role["PermissionsBoundary"], known) == boundary
+
+
+def test_a_policy_names_a_members_role_with_its_path() -> None:
+    """So the functions may assume the role that the member's stack makes under a path."""
+    members = MemberAccounts({OTHER: "audit/sageaudit-read"})
+    [(arns, _)] = assumable_roles(members)
+    assert [arn.partition("::")[2] for arn in arns] == [f"{OTHER}:role/audit/sageaudit-read"]
+    assert role_arn("audit/sageaudit-read", OTHER, REGION) == (
+        f"arn:aws:iam::{OTHER}:role/audit/sageaudit-read"
+    )
+
+
 @pytest.mark.parametrize(
     ("account", "region", "of_home", "made"),
     [
@@ -241,18 +279,32 @@ def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
         return [rule["Name"] for answer in rules for rule in answer["Rules"]]
 
     for _ in range(2):
-        create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])
+        create_forwarding(session, (HOME, REGION), Settings(), [FAR])
         assert len(made()) == 1
     [stack] = cloudformation_backends[HOME][FAR].stacks.values()
     refused = ClientError(
         {"Error": {"Message": f"{stack.name} is in ROLLBACK_COMPLETE state"}}, "UpdateStack"
     )
     with mock.patch.object(stack, "update", side_effect=refused):
-        create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])
+        create_forwarding(session, (HOME, REGION), Settings(), [FAR])
     [again] = cloudformation_backends[HOME][FAR].stacks.values()
     assert again.stack_id != stack.stack_id
     delete_forwarding(session, "SageAudit", [FAR])
     assert made() == []
+
+
+@mock_aws
+def test_the_own_accounts_forwarding_has_the_settings_of_the_stack() -> None:
+    """The path and the boundary of its role, and the tags."""
+    session = boto3.Session(region_name=REGION)
+    settings = Settings(role_path="/audit/", permissions_boundary="limit", tags={"team": "ml"})
+    create_forwarding(session, (HOME, REGION), settings, [FAR])
+    [role] = session.client("iam").list_roles(PathPrefix="/audit/")["Roles"]
+    found = session.client("iam").get_role(RoleName=role["RoleName"])["Role"]
+    boundary = found["PermissionsBoundary"]["PermissionsBoundaryArn"]
+    assert boundary == f"arn:aws:iam::{HOME}:policy/limit"
+    [stack] = session.client("cloudformation", region_name=FAR).describe_stacks()["Stacks"]
+    assert {tag["Key"]: tag["Value"] for tag in stack["Tags"]} == settings.all_tags
 
 
 def test_the_environment_of_each_function_is_within_4_kb(templates: Path) -> None:
@@ -269,6 +321,13 @@ def values(account: str, region: str) -> dict[str, str]:
     defaults = {k: p["Default"] for k, p in MEMBER["Parameters"].items() if "Default" in p}
     place = {"AWS::AccountId": account, "AWS::Region": region, "AWS::Partition": "aws"}
     return {**defaults, **given, **place}
+
+
+def chosen(value: Any, known: dict[str, str]) -> str | None:
+    """What an Fn::If gives; None for no value."""
+    condition, if_true, if_false = value["Fn::If"]
+    taken = if_true if holds(MEMBER["Conditions"][condition], known) else if_false
+    return None if taken == {"Ref": "AWS::NoValue"} else str(filled(taken, known))
 
 
 def holds(condition: Any, known: dict[str, str]) -> bool:

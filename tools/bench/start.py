@@ -1,6 +1,6 @@
 """Measures how much CPU each Lambda function takes until it is ready for its first record.
 
-`.venv/bin/python -m tools.bench start` needs the Python of Lambda on this machine. The floor of a
+`.venv/bin/python -m tools.bench start` needs Python 3.13 on this machine. The floor of a
 function is a process that only creates the same boto3 clients, from the same asset, whose wheels
 are those of this machine's processor.
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from platform import machine
 
 from infra import byte_code
-from infra.bundling import LAMBDA_PYTHON, LAMBDA_TARGET, POLICY, build_asset, load_policy
+from infra.bundling import POLICY, Target, build_asset, load_policy
+from infra.runtimes import PINNED_PYTHON
 from tools.bench.measure import Row, measure_alternately
 
 RUNS = 9
@@ -89,13 +89,13 @@ def clients(python: str, asset: Path, name: str) -> list[str]:
 
 def rows() -> Iterator[Row]:
     """Yields the size of the asset, then the start of each function beside its floor."""
-    interpreter = byte_code.find_interpreter(LAMBDA_PYTHON)
+    interpreter = byte_code.find_interpreter(PINNED_PYTHON)
     if interpreter is None:
-        raise SystemExit(byte_code.no_interpreter_warning(LAMBDA_PYTHON))
-    target = replace(LAMBDA_TARGET, name="bench", platform=f"manylinux2014_{machine()}")
+        raise SystemExit(byte_code.no_interpreter_warning(PINNED_PYTHON))
+    target = Target("bench", platform=f"manylinux2014_{machine()}", python=PINNED_PYTHON)
     asset = build_asset(target, load_policy(POLICY)).folder
     size = sum(path.stat().st_size for path in asset.rglob("*") if path.is_file())
-    yield Row("asset, all files", size / 1e6, "MB", goal="at most 24 MB")
+    yield Row("asset, all files", size / 1e6, "MB", goal="at most 20 MB")
     for handler in sorted(asset.glob("*/handler.py")):
         name = handler.parent.name
         services = clients(interpreter.path, asset, name)

@@ -217,7 +217,11 @@ def _accounts() -> Schema:
                     },
                 ),
             ),
-            "role": _key("The name of that role.", _TEXT, MEMBER_ROLE),
+            "role": _key(
+                "The name of that role, after its path if it has one, such as audit/reader.",
+                _TEXT,
+                MEMBER_ROLE,
+            ),
             "organization": _key(
                 "Only accounts of this organization may forward events.",
                 {"type": "string", "pattern": "^o-[a-z0-9]{10,32}$"},

@@ -8,6 +8,7 @@ import pytest
 from sageaudit.adapters.lambda_runtime.settings import (
     AuditSettings,
     DeliverSettings,
+    DigestSettings,
     NotifySettings,
     SweepSettings,
 )
@@ -56,6 +57,13 @@ def test_each_variable_that_is_missing_or_empty_is_named(
         for broken in ({k: v for k, v in environ.items() if k != name}, {**environ, name: " "}):
             with pytest.raises(BadSettings, match=name):
                 read(broken)
+
+
+def test_the_key_of_reports_is_optional() -> None:
+    """Without it, S3's own key encrypts them."""
+    variables = {"TABLE_NAME": "t", "ACCOUNT_ID": "111122223333", "AWS_REGION": "us-east-1"}
+    assert DigestSettings.from_env(variables).report_key_arn is None
+    assert DigestSettings.from_env({**variables, "REPORT_KEY_ARN": "k"}).report_key_arn == "k"
 
 
 def test_an_account_has_12_digits_and_the_fingerprint_secret_is_optional() -> None:

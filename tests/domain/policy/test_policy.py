@@ -39,6 +39,12 @@ def test_an_empty_policy_is_the_default() -> None:
     assert (policy.disabled_rules, policy.members) == (frozenset(), MemberAccounts())
 
 
+def test_a_members_role_may_have_a_path() -> None:
+    """As the parameter RolePath of its stack makes it."""
+    policy = read('[accounts]\nmembers = ["222233334444"]\nrole = "team/audit/reader"')
+    assert policy.members.role_by_account == {"222233334444": "team/audit/reader"}
+
+
 def test_a_whole_policy_is_read() -> None:
     """It has every table."""
     policy = read("""
@@ -165,6 +171,7 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ('[accounts]\norganization = "acme"', "accounts.organization"),
         ('[accounts]\nexternal_id = "a b"', "accounts.external_id"),
         ('[accounts]\nrole = "a/b c"', "accounts.role"),
+        ('[accounts]\nrole = "/a/b"', "accounts.role"),
         ('regions = ["Ireland"]', "regions names 'Ireland'"),
         ('[tags]\nmay_accept = "all"', "tags.may_accept"),
         ('[tags]\nmay_accept = ["gpu-underuse"]', "did you mean gpu-underused?"),

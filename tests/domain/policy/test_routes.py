@@ -183,7 +183,7 @@ def test_the_tag_of_a_route_is_read_and_stored() -> None:
         ("default_to = ['ml']", "default_to names 'ml': there is no such channel"),
         (
             "".join(f"[channels.a{'b' * n}]\nservice = 'slack'\n" for n in range(20)),
-            "channels has 21 with sns: 16 at most",
+            "16 at most, because the environment of a Lambda function names each channel's queue",
         ),
         (CHANNELS + "[[route]]\nto = ['ml']\nowner = 'a'\n" * 90, "the routes name channels 9"),
     ],

@@ -15,11 +15,15 @@ PERMISSIONS = ("s3:PutObject",)
 
 
 class S3ReportStore(Struct, frozen=True):
-    """Implements ReportStore. `client` is boto3's S3 client; `account` owns the bucket."""
+    """Implements ReportStore. `client` is boto3's S3 client; `account` owns the bucket.
+
+    `key_arn` is the KMS key that encrypts the reports; None for S3's own key.
+    """
 
     client: Any
     bucket: str
     account: str
+    key_arn: str | None = None
 
     def put(self, name: str, page: str) -> str:
         """Stores a page, and returns its address in the AWS console.
@@ -28,14 +32,17 @@ class S3ReportStore(Struct, frozen=True):
         name.
         """
         key = f"{PREFIX}{name}"
+        encryption = {"ServerSideEncryption": "AES256"}
+        if self.key_arn is not None:
+            encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": self.key_arn}
         with aws_errors("s3"):
             self.client.put_object(
                 Bucket=self.bucket,
                 Key=key,
                 Body=page.encode("utf-8", "replace"),
                 ContentType="text/html; charset=utf-8",
-                ServerSideEncryption="AES256",
                 ExpectedBucketOwner=self.account,
+                **encryption,
             )
         meta = self.client.meta
         return object_url(meta.partition, meta.region_name, self.bucket, key)

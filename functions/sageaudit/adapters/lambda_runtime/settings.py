@@ -75,6 +75,12 @@ class DeliverSettings(FunctionSettings, frozen=True, kw_only=True):
     topic_arn: str
 
 
+class DigestSettings(HomeSettings, frozen=True, kw_only=True):
+    """Settings of `digest`. `report_key_arn` is the KMS key of the reports, if any."""
+
+    report_key_arn: str | None
+
+
 def notices_queue_variable(channel: str) -> str:
     """Returns the name of the variable with the URL of a channel's queue."""
     return f"NOTICES_QUEUE_URL_{channel.upper().replace('-', '_')}"
@@ -104,5 +110,6 @@ _READERS: dict[str, Callable[[Mapping[str, str], str], Any]] = {
     "account_id": _account_id,
     "region": lambda environ, _: _required(environ, "AWS_REGION"),
     "fingerprint_secret_id": lambda environ, name: environ.get(name) or None,
+    "report_key_arn": lambda environ, name: environ.get(name) or None,
     "notices_queue_urls": _notices_queue_urls,
 }

@@ -21,7 +21,8 @@ OWN_TOPIC = "sns"
 CHANNEL_SECRETS = "sageaudit/channel/"
 """The prefix of a channel's default secret name. The channel's name follows."""
 MAX_CHANNELS = 16
-"""The maximum number of channels, including the stack's own topic."""
+"""The maximum number of channels, including the stack's own topic. The URLs of their queues, about
+200 characters each, must fit into a function's environment of 4 KB."""
 MAX_ROUTED_CHANNELS = 90
 """The maximum number of channels in all routes and the default together. One DynamoDB transaction
 writes the digests of all these channels."""
@@ -33,8 +34,7 @@ CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _MAX_NAME_LENGTH = 20
-"""The maximum number of characters in a channel's name. The queue URLs of all channels must fit
-into a function's environment of 4 KB."""
+"""The maximum number of characters in a channel's name, which is in its queue's URL."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
@@ -196,7 +196,11 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
             )
         channels[name] = new
     if len(channels) > MAX_CHANNELS:
-        raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MAX_CHANNELS} at most")
+        raise BadPolicy(
+            f"channels has {len(channels)} with {OWN_TOPIC}: {MAX_CHANNELS} at most, because the"
+            " environment of a Lambda function names each channel's queue and has only 4 KB. An SNS"
+            " channel can have many subscribers, each with a filter of its own"
+        )
     return channels
 
 

@@ -21,7 +21,8 @@ MEMBER_ROLE = "sageaudit-read"
 WHOLE_ORGANIZATION = "organization"
 """The value of `members` with which every account of the organization may be a member."""
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
-_ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}\Z", re.ASCII)
+_ROLE_NAME = re.compile(r"(?:[\w+=,.@-]{1,64}/){0,8}[\w+=,.@-]{1,64}\Z", re.ASCII)
+"""The name of a role, with its path if it has one."""
 _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 
@@ -51,11 +52,11 @@ then. Our choice."""
 class MemberAccounts(Struct, frozen=True):
     """The other accounts and regions that a deployment audits.
 
-    `role_by_account` has the ARN or name of the role to assume, by account id. If `organization` is
-    set, only its accounts may forward events. `organization_role` is the role's name in every
-    account of the organization; None if only the accounts in `role_by_account` are members.
-    `regions` does not include the deployment's own region. `regions_by_account` has all regions of
-    the accounts for which these differ.
+    `role_by_account` has the ARN or name of the role to assume, by account id; a name may begin
+    with a path. If `organization` is set, only its accounts may forward events. `organization_role`
+    is the role's name in every account of the organization; None if only the accounts in
+    `role_by_account` are members. `regions` does not include the deployment's own region.
+    `regions_by_account` has all regions of the accounts for which these differ.
     """
 
     role_by_account: Mapping[str, str] = field(default_factory=dict)

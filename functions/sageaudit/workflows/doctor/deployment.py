@@ -81,6 +81,12 @@ _MAKE_RULES = _actions(
     *("PutRule", "DeleteRule", "DescribeRule", "PutTargets", "RemoveTargets", "ListTargetsByRule"),
     *_TAG,
 )
+_MAKE_SCHEDULES = _actions(
+    "scheduler",
+    *("CreateSchedule", "DeleteSchedule", "GetSchedule", "UpdateSchedule"),
+    *("CreateScheduleGroup", "DeleteScheduleGroup", "GetScheduleGroup"),
+    *_TAG,
+)
 
 _DEPLOY = (
     Grant(
@@ -93,8 +99,17 @@ _DEPLOY = (
     Grant(("ssm:GetParameter",), _VERSION),
     Grant(("cloudformation:DescribeStacks",), ("cloudformation:{region}:*:stack/{stack}/*",)),
     Grant(
-        _actions("secretsmanager", "CreateSecret", "DescribeSecret", "PutSecretValue"),
+        _actions(
+            "secretsmanager",
+            *("CreateSecret", "DescribeSecret", "PutSecretValue", "TagResource", "UpdateSecret"),
+        ),
         ("secretsmanager:{region}:*:secret:sageaudit/*",),
+    ),
+    # Secrets Manager uses a key of the deployment in the name of its caller.
+    Grant(
+        ("kms:Decrypt", "kms:GenerateDataKey"),
+        ("kms:{region}:*:key/*",),
+        {"StringLike": {"kms:ViaService": ["secretsmanager.*"]}},
     ),
     Grant(
         _actions("sns", "ListSubscriptionsByTopic", "Subscribe"),
@@ -118,8 +133,12 @@ _DEPLOY_MEMBERS = (
         ("cloudformation:*:*:stack/{stack}-member/*",),
     ),
     Grant(_MAKE_ROLES, _MEMBER_ROLES),
-    Grant(("iam:PassRole",), _MEMBER_ROLES, _passed_to("events")),
+    Grant(("iam:PassRole",), _MEMBER_ROLES, _passed_to("events", "scheduler")),
     Grant(_MAKE_RULES, ("events:*:*:rule/{prefix}-*",)),
+    Grant(
+        _MAKE_SCHEDULES,
+        ("scheduler:*:*:schedule-group/{stack}-*", "scheduler:*:*:schedule/{stack}-*/*"),
+    ),
 )
 """The stacks of `infra/member.yaml` in further regions. `make deploy` creates them in the name of
 its caller, as these regions need not be bootstrapped."""
@@ -162,12 +181,7 @@ _EXECUTION = (
         ),
     ),
     Grant(
-        _actions(
-            "scheduler",
-            *("CreateSchedule", "DeleteSchedule", "GetSchedule", "UpdateSchedule"),
-            *("CreateScheduleGroup", "DeleteScheduleGroup", "GetScheduleGroup"),
-            *_TAG,
-        ),
+        _MAKE_SCHEDULES,
         ("scheduler:{region}:*:schedule-group/{stack}", "scheduler:{region}:*:schedule/{stack}/*"),
     ),
     Grant(
