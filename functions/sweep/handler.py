@@ -154,7 +154,9 @@ class Sweeper(Struct, frozen=True):
             "found": result.lost_events,
         }
         for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
-            if number:
+            # The alarm JobsMissing subtracts lost events. CloudWatch's FILL is not certain to give
+            # 0 for a metric that was never published (aws-sdk-js-v3#6873: "emit a 0 datapoint").
+            if number or (metric == "LostEventsFound" and result.missing_count):
                 self.report.count(metric, number=number)
         sent = {"sent_first": result.sent_without_event, "looked_back": result.sent_from_before}
         labels = _labels(result.job_list.account_region) | {"kind": result.job_list.kind.value}

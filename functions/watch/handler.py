@@ -100,8 +100,10 @@ class Watcher(Struct, frozen=True):
                 counts["failed"] += self._report_check(check)
                 counts["expensive"] += check.is_expensive is True
                 counts["left"] += check.was_out_of_time
-        if counts["left"]:
+        if counts["left"] or counts["failed"]:
+            # The alarm WatchFailing adds two metrics: both are published if one is.
             self.report.count("RunningJobsNotChecked", number=counts["left"])
+            self.report.count("WatchFailed", number=0)
         self.report.info("running jobs", **counts)
         return counts["failed"]
 

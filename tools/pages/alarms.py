@@ -61,7 +61,7 @@ def _condition(alarm: AlarmSpec) -> Iterator[str]:
         yield f"{names[0]} has had no value for {_span(alarm.period_s)}"
         return
     elif alarm.expression in {None, SUM_STATISTIC, MAX_STATISTIC}:
-        amount = f"{alarm.statistic} of {names[0]}{_sources_text(alarm)}"
+        amount = f"{alarm.statistic} of {' and '.join(names)}{_sources_text(alarm)}"
         yield f"{amount} above {alarm.threshold:,.0f}{_unit(alarm)}"
     else:
         formula = alarm.expression.format(*(source.metric for source in alarm.sources))
@@ -77,8 +77,8 @@ def _condition(alarm: AlarmSpec) -> Iterator[str]:
 
 
 def _sources_text(alarm: AlarmSpec) -> str:
-    """Returns " over the 3 functions" or " over the 3 queues"; empty for one source."""
-    if alarm.expression is None:
+    """Returns " over the 3 functions" or " over the 3 queues"; empty for other sources."""
+    if alarm.expression is None or len({source.metric for source in alarm.sources}) > 1:
         return ""
     noun = "queues" if "QueueName" in alarm.sources[0].dimensions else "functions"
     return f" over the {len(alarm.sources)} {noun}"

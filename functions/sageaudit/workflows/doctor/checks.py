@@ -288,11 +288,12 @@ def table(name: str, session: Any, region: str) -> Iterator[Check]:
 _DEAD_LETTER_QUEUES = {
     **{kind.value: output for kind, output in DEAD_LETTER_OUTPUTS.items()},
     "sweep": "SweepDeadLettersUrl",
+    "watch": "WatchDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
 """The stack's outputs with the URLs of dead-letter queues, by kind of letter.
 
-`sageaudit redrive` cannot send letters of sweep and digest again.
+`sageaudit redrive` cannot send letters of sweep, watch and digest again.
 """
 _PENDING = "PendingConfirmation"
 
