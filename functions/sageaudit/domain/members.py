@@ -79,8 +79,12 @@ class Member(Struct, frozen=True):
     denial: Denial | None = None
 
     def is_silent(self, now: datetime) -> bool:
-        """Returns whether no event of a member arrives any more."""
-        return self.last_seen_at is not None and now - self.last_seen_at > SILENT_AFTER
+        """Returns whether no event of a member arrives any more.
+
+        A member that never sent a heartbeat may only have had no jobs.
+        """
+        has_heartbeat = self.template_version is not None and self.last_seen_at is not None
+        return has_heartbeat and now - self.last_seen_at > SILENT_AFTER
 
     def is_gone(self, now: datetime) -> bool:
         """Returns whether a member has left: it is silent, and denies access.
