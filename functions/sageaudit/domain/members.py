@@ -83,8 +83,9 @@ class Member(Struct, frozen=True):
 
         A member that never sent a heartbeat may only have had no jobs.
         """
-        has_heartbeat = self.template_version is not None and self.last_seen_at is not None
-        return has_heartbeat and now - self.last_seen_at > SILENT_AFTER
+        if self.template_version is None or self.last_seen_at is None:
+            return False
+        return now - self.last_seen_at > SILENT_AFTER
 
     def is_gone(self, now: datetime) -> bool:
         """Returns whether a member has left: it is silent, and denies access.
