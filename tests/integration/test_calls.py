@@ -41,7 +41,8 @@ INVOCATIONS = {"audit": 1, "notify": 2, "deliver": 1}
 
 def test_an_audit_makes_these_requests_and_no_other() -> None:
     """Of a one-host GPU job whose event has tags; the functions have just started."""
-    audit, after, nothing = counts()
+    counted = counts()
+    audit, after, nothing = counted.audit, counted.after, counted.nothing
     expected = {
         name: requests | {"invocations": INVOCATIONS[name]} for name, requests in REQUESTS.items()
     }
@@ -52,11 +53,39 @@ def test_an_audit_makes_these_requests_and_no_other() -> None:
     assert audit.used["SQS requests"] == 6
     assert audit.used["write units"] <= 70
     swept = {
-        # by list, and once a sweep
-        "dynamodb.GetItem": 1 + len(JobKind),
-        "dynamodb.Query": 4,
-        "dynamodb.PutItem": 2 + 2 * len(JobKind),
+        # the installation
+        "dynamodb.GetItem": 1,
+        # the members, the lists of all accounts, the due audits in four shards
+        "dynamodb.Query": 6,
+        # the lease twice, and the lists of the one account
+        "dynamodb.PutItem": 3,
         "invocations": 1,
     }
-    assert nothing.calls == {("sweep", name): n for name, n in (swept | LISTS).items()}
+    watched = {"dynamodb.Query": 2, "invocations": 1}
+    assert nothing.calls == {("sweep", name): n for name, n in (swept | LISTS).items()} | {
+        ("watch", name): n for name, n in watched.items()
+    }
     assert after.calls - nothing.calls == {("sweep", "dynamodb.GetItem"): 1}
+
+
+def test_an_event_that_comes_again_or_waits_makes_few_requests() -> None:
+    """A second event reads the job and its summary. One that waits reads the metrics too."""
+    counted = counts()
+    assert counted.duplicate.calls == {
+        ("audit", "sagemaker.DescribeTrainingJob"): 1,
+        ("audit", "dynamodb.GetItem"): 1,
+        ("audit", "invocations"): 1,
+    }
+    assert counted.waiting.used["metrics requested"] == 5
+    assert counted.waiting.calls["audit", "dynamodb.TransactWriteItems"] == 0
+    assert counted.heartbeat.calls == {
+        ("audit", "dynamodb.UpdateItem"): 1,
+        ("audit", "invocations"): 1,
+    }
+
+
+def test_metrics_of_a_running_job_are_requested_from_its_45th_minute_on() -> None:
+    """In its first hour once: CPU and GPU of four hosts."""
+    watched = counts().watched
+    assert watched.calls["watch", "cloudwatch.GetMetricData"] == 1
+    assert watched.used["metrics requested"] == 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-PARTS = ("core", "start", "command_line", "deployed", "history", "bills")
+PARTS = ("core", "start", "command_line", "deployed", "sweeps", "history", "bills")
 
 
 def main(names: list[str]) -> int:

@@ -1,9 +1,10 @@
 """Counts what one audit requests from a deployed stack: `python -m tools.bench deployed`.
 
 On the local AWS, a GPU job of one host ends and is audited, one channel gets a message, and a sweep
-follows. All functions have just started, so prices and secrets are read too. Requests are counted
-as AWS bills them, request units by DynamoDB's size formula. Prices are those of
-tools/pages/running_cost.py.
+follows. All functions have just started, so prices and secrets are read too. Then the job's event
+comes again, another job's event waits for late metrics, a heartbeat arrives, and an expensive job
+runs for an hour. Requests are counted as AWS bills them, request units by DynamoDB's size formula.
+Prices are those of tools/pages/running_cost.py.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 from unittest import mock
@@ -25,14 +26,19 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from moto.dynamodb.models import dynamodb_backends
 
 from local import ACCOUNT, REGION
+from local.aws import LocalAws
 from local.functions import LocalFunction
+from local.recorded import RecordedJob
 from local.requests import Send
 from sageaudit.adapters.history.dynamo.keys import INDEXES
+from sageaudit.domain.members import HEARTBEAT_SOURCE, TEMPLATE_VERSION, VERSION_KEY
 from sageaudit.domain.policy.routes import Routes
+from sageaudit.structs import replace
 from tests.fakes.capacity import item_bytes, read_units
-from tests.integration.whole_flow import recorded, scene
+from tests.integration.whole_flow import recorded, renamed, scene
 from tools.bench.measure import Row
-from tools.pages.running_cost import SWEEPS, USD, Item, items
+from tools.bench.sweeps import member_units
+from tools.pages.running_cost import HOSTS, SWEEPS, USD, Item, Usage, items
 
 JOB, CHANNEL = "composed-g4dn-12xlarge", "slack"
 JOBS_A_MONTH = 5_000
@@ -103,16 +109,20 @@ class Meter:
         self.calls, self.used = Counter(), {}
         return was
 
-    def wrap_invoke(self, function: LocalFunction) -> Callable[[Any], Any]:
+    def wrap_invoke(
+        self, function: LocalFunction, clock: Callable[[], datetime]
+    ) -> Callable[[Any], Any]:
         """Returns the function's `invoke` with counting.
 
-        It includes the requests of the queue's poller, which receives and deletes the message.
+        It includes the requests of the queue's poller, which receives and deletes the message, and
+        the pauses of the function, which advance `clock`.
         """
         invoke = function.invoke
 
         def invoked(event: Any) -> Any:
             self.running.append(function)
             began, logged = time.process_time(), len(function.log.getvalue())
+            began_at = clock()
             try:
                 return invoke(event)
             finally:
@@ -121,6 +131,8 @@ class Meter:
                 self.running.pop()
                 self.calls[function.name, "invocations"] += 1
                 self.add("GB-seconds", cpu_s * FULL_CORE_MIB / 1024)
+                paused_s = (clock() - began_at).total_seconds()
+                self.add("GB-seconds", paused_s * function.memory_mib / 1024)
                 lines = function.log.getvalue()[logged:]
                 logged_bytes = len(lines) + EVENT_BYTES * lines.count("\n") + PLATFORM_BYTES
                 self.add("log kB", logged_bytes / 1000)
@@ -145,11 +157,28 @@ def _stored(table: str, key: Mapping[str, Any]) -> dict[str, Any]:
     return dict(stored_item.to_json()["Attributes"]) if stored_item else {}
 
 
-@cache
-def counts() -> tuple[Meter, Meter, Meter]:
-    """Returns the counts of one audit with its message, of the sweep after it, and of a sweep that
-    finds nothing.
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was counted, by event.
+
+    `audit`: an audit with its message. `after`: the sweep and watch after it; `nothing`: those that
+    find nothing. `duplicate`: the same event again. `waiting`: an event that waits once for late
+    metrics, without its audit. `heartbeat`: a member's heartbeat. `watched`: four sweeps and
+    watches, while an expensive job runs for an hour on HOSTS hosts.
     """
+
+    audit: Meter
+    after: Meter
+    nothing: Meter
+    duplicate: Meter
+    waiting: Meter
+    heartbeat: Meter
+    watched: Meter
+
+
+@cache
+def counts() -> Counts:
+    """Returns the counts of all events."""
     job, meter = recorded(JOB), Meter()
     with (
         scene(job.ended_at - 2 * SWEEP_EVERY, routes=Routes(default=(CHANNEL,))) as running_scene,
@@ -159,7 +188,7 @@ def counts() -> tuple[Meter, Meter, Meter]:
         aws.requests.interceptor = meter.count_request
         for function in aws.functions.values():
             patches.enter_context(
-                mock.patch.object(function, "invoke", meter.wrap_invoke(function))
+                mock.patch.object(function, "invoke", meter.wrap_invoke(function, aws.clock.now))
             )
         aws.sweep()
         meter.take_counts()
@@ -172,18 +201,78 @@ def counts() -> tuple[Meter, Meter, Meter]:
         audit = meter.take_counts()
         aws.clock.advance_to(job.ended_at + 3 * SWEEP_EVERY)
         aws.sweep()
-        return audit, meter.take_counts(), nothing
+        after = meter.take_counts()
+        aws.put_event(job.event())
+        aws.advance()
+        meter.add("SQS requests")
+        duplicate = meter.take_counts()
+        _send_heartbeat(aws)
+        aws.advance()
+        meter.add("SQS requests")
+        heartbeat = meter.take_counts()
+        late_job = renamed(job, "late", later=timedelta(hours=2))
+        aws.end_job(late_job, with_metrics=False)
+        aws.advance(until=late_job.ended_at + timedelta(minutes=6))
+        waiting = meter.take_counts()
+        _run_expensive_job(aws, renamed(job, "running", later=timedelta(hours=6)))
+        return Counts(audit, after, nothing, duplicate, waiting, heartbeat, meter.take_counts())
+
+
+def _send_heartbeat(aws: LocalAws) -> None:
+    # moto's EventBridge sends events without an account, so this one goes to the queue.
+    event = {
+        "source": HEARTBEAT_SOURCE,
+        "account": "222222222222",
+        "region": REGION,
+        "time": aws.clock.now().isoformat(),
+        "detail": {VERSION_KEY: TEMPLATE_VERSION},
+    }
+    aws.session.client("sqs").send_message(
+        QueueUrl=aws.physical_id("TriggerFinishedJobs"), MessageBody=json.dumps(event)
+    )
+
+
+def _run_expensive_job(aws: LocalAws, job: RecordedJob) -> None:
+    """Runs the first hour of the job's work on HOSTS hosts; sweeps begin 8 minutes after it."""
+    cluster = {**job.describe["ResourceConfig"], "InstanceCount": HOSTS}
+    job = replace(job, describe={**job.describe, "ResourceConfig": cluster})
+    aws.sagemaker.add_running(job)
+    began_at = next(
+        datetime.fromisoformat(phase["StartTime"])
+        for phase in job.describe["SecondaryStatusTransitions"]
+        if phase["Status"] == "Training"
+    )
+    for number in range(timedelta(hours=1) // SWEEP_EVERY):
+        aws.clock.advance_to(began_at + timedelta(minutes=8) + number * SWEEP_EVERY)
+        aws.sweep()
 
 
 def month_items() -> tuple[Item, ...]:
     """Returns what a deployment uses in a month, by these counts."""
-    audit, _, nothing = counts()
-    return items(audit.used, nothing.used)
+    counted = counts()
+    checks = timedelta(hours=1) // SWEEP_EVERY
+    used = Usage(
+        audit=counted.audit.used,
+        invocations=sum(
+            number for (_, name), number in counted.audit.calls.items() if name == "invocations"
+        ),
+        sweep=counted.nothing.used,
+        duplicate=counted.duplicate.used,
+        waiting=counted.waiting.used,
+        watched={
+            name: number - checks * counted.nothing.used.get(name, 0)
+            for name, number in counted.watched.used.items()
+        },
+        heartbeat=counted.heartbeat.used,
+        member=member_units(),
+    )
+    return items(used)
 
 
 def rows() -> Iterator[Row]:
     """Yields the requests of an audit by function and operation, then what they cost."""
-    audit, after, nothing = counts()
+    counted = counts()
+    audit, after, nothing = counted.audit, counted.after, counted.nothing
     for (function, operation), number in sorted(audit.calls.items()):
         yield Row(f"{function}: {operation}", number, "an audit")
     total = 0.0
@@ -196,7 +285,15 @@ def rows() -> Iterator[Row]:
             total += usd
             yield Row(f"  {name}, its share of the sweeps included", usd, "USD per 1,000")
     yield Row("an audit", total, "USD per 1,000", goal="at most 0.10")
+    for name, event in {
+        "the event again": counted.duplicate,
+        "an event that waits for metrics": counted.waiting,
+        "a heartbeat": counted.heartbeat,
+        "an expensive job's hour, with its sweeps": counted.watched,
+    }.items():
+        for unit in sorted(event.used):
+            yield Row(f"{name}: {unit}", event.used[unit], "")
     for item in month_items():
         yield Row(f"idle: {item.name}", float(item.month(0)), "USD a month")
     idle = sum(float(item.month(0)) for item in month_items())
-    yield Row("idle", idle, "USD a month", goal="at most 5")
+    yield Row("idle", idle, "USD a month", goal="at most 10")
