@@ -148,8 +148,7 @@ def test_every_account_of_an_organization_can_be_a_member() -> None:
             "role",
         ),
         (
-            '[[accounts.group]]\naccounts = ["222233334444", "222233334444"]\n'
-            'regions = ["eu-west-1"]',
+            '[[accounts.group]]\naccounts = ["222233334444", "222233334444"]\nregions = ["aa-b-1"]',
             "names 222233334444, which is in an earlier group",
         ),
         ("group = []\n222233334444 = 5", "accounts.222233334444"),

@@ -1,4 +1,4 @@
-"""Events of members: heartbeats, jobs whose account denies access, and the sweep that frees them."""
+"""Events of members: heartbeats, jobs whose account denies access, and their release by sweeps."""
 
 import json
 from datetime import timedelta
