@@ -10,7 +10,6 @@ import io
 import json
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +70,9 @@ class OrganizationSize(Struct, frozen=True):
     broken_count: int
     joining_count: int
     leaving_count: int
+
+
+SMALL = OrganizationSize(12, 2, 1, 1)
 
 
 class _AccountAnswers(RequestRouter):
@@ -226,9 +228,8 @@ def _refusal(fault: str | None, operation: str) -> tuple[int, str] | None:
     """Returns the HTTP status and code with which SageMaker refuses a call; None if it answers."""
     if fault == "region off":
         return 400, "UnrecognizedClientException"
-    is_denied = fault == "left" or fault == f"no {operation}"
-    if fault == "no Describe" and operation.startswith("Describe"):
-        is_denied = True
+    is_describe_denied = fault == "no Describe" and operation.startswith("Describe")
+    is_denied = is_describe_denied or fault in {"left", f"no {operation}"}
     return (400, "AccessDeniedException") if is_denied else None
 
 
@@ -309,47 +310,83 @@ def advance_days(org: Organization, days: int) -> None:
         org.aws.advance()
 
 
+class DayResult(Struct, frozen=True):
+    """What a day of an organization led to.
+
+    `alarms` has the alarms that a value breached, by the time until which it was counted.
+    `doctor_lines` and `digest` are of four days later.
+    """
+
+    audits_by_account: dict[str, int]
+    waiting_count: int
+    counts: dict[str, int]
+    alarms: dict[datetime, set[str]]
+    doctor_lines: list[str]
+    digest: str
+    dead_letter_count: int
+
+
+def run_organization(org: Organization, step: timedelta) -> DayResult:
+    """Runs the day and four more days, and the digest after them."""
+    alarms = run_day(org, step)
+    audits = {account: org.audit_count(account) for account in org.accounts}
+    waiting_count = org.waiting_count()
+    counts = {
+        name: org.scene.count(name, function)
+        for function, names in _COUNTS.items()
+        for name in names
+    }
+    advance_days(org, 4)
+    doctor_lines = org.doctor_lines()
+    org.aws.digest()
+    org.aws.advance()
+    digest = org.scene.mails()[-1]
+    dead = len(org.scene.dead_letters())
+    return DayResult(audits, waiting_count, counts, alarms, doctor_lines, digest, dead)
+
+
+_COUNTS = {
+    "audit": ("JobsAudited", "DuplicateEvents", "EventsWaiting", "AuditFailed", "RejectedEvents"),
+    "sweep": ("SweepFailed", "MembersUnreadable", "JobsMissing", "LostEventsFound"),
+    "watch": ("WatchFailed",),
+}
+"""The metrics that a result has, by function."""
+
+
+def result_lines(org: Organization, result: DayResult) -> list[str]:
+    """Returns a result as lines for a person."""
+    audited = [account for account, count in result.audits_by_account.items() if count]
+    return [
+        f"events sent: {dict(org.sent_events)}",
+        f"accounts with an audit: {len(audited)} of {len(org.accounts)}",
+        *(
+            f"  not audited on the day: {account}: {org.fault(account)}"
+            for account in org.accounts
+            if account not in audited
+        ),
+        f"events that wait for their member: {result.waiting_count}",
+        *(f"{name}: {count}" for name, count in result.counts.items()),
+        "alarms that a value breached, by the end of the step:",
+        *([] if result.alarms else ["  none"]),
+        *(
+            f"  {moment:%H:%M}: {', '.join(sorted(names))}"
+            for moment, names in result.alarms.items()
+        ),
+        f"dead letters: {result.dead_letter_count}",
+        "",
+        "doctor --members, four days later:",
+        *result.doctor_lines,
+        "",
+        result.digest,
+    ]
+
+
 def main(arguments: list[str]) -> None:
     """Prints the day of an organization with the given numbers of accounts."""
-    size = OrganizationSize(*map(int, arguments)) if arguments else OrganizationSize(12, 2, 1, 1)
-    began_at = time.monotonic()
+    size = OrganizationSize(*map(int, arguments)) if arguments else SMALL
     with organization(size) as org:
-        print(f"{size}")
-        alarms = run_day(org)
-        _print_results(org, alarms)
-        advance_days(org, 4)
-        print("\nFour days later: doctor --members")
-        print(*org.doctor_lines(), sep="\n")
-        org.aws.digest()
-        org.aws.advance()
-        print("\nDigest:", org.scene.mails()[-1], sep="\n")
-        print(f"\ndead letters: {len(org.scene.dead_letters())}")
-    print(f"{time.monotonic() - began_at:.0f} s")
-
-
-def _print_results(org: Organization, alarms: dict[datetime, set[str]]) -> None:
-    print(f"events sent: {dict(org.sent_events)}")
-    audited = [account for account in org.accounts if org.audit_count(account)]
-    print(f"accounts with an audit: {len(audited)} of {len(org.accounts)}")
-    for account in org.accounts:
-        if account not in audited:
-            print(f"  not audited: {account}: {org.fault(account)}")
-    print(f"registered: {len(org.members())}, events that wait: {org.waiting_count()}")
-    for name, function in {
-        "JobsAudited": "audit",
-        "DuplicateEvents": "audit",
-        "EventsWaiting": "audit",
-        "AuditFailed": "audit",
-        "MembersUnreadable": "sweep",
-        "SweepFailed": "sweep",
-        "JobsMissing": "sweep",
-        "LostEventsFound": "sweep",
-        "WatchFailed": "watch",
-    }.items():
-        print(f"{name} ({function}): {org.scene.count(name, function)}")
-    print("alarms with a breaching value, by hour:")
-    for moment, names in alarms.items():
-        print(f"  until {moment:%H:%M}: {', '.join(sorted(names))}")
+        lines = result_lines(org, run_organization(org, HOUR))
+    sys.stdout.write("\n".join([str(size), *lines, ""]))
 
 
 if __name__ == "__main__":
