@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import botocore.session
@@ -108,7 +108,8 @@ class RecordedSageMaker:
                 key=lambda job: float(job["CreationTime"]),
                 reverse=True,
             )
-            after, before = request_body["CreationTimeAfter"], request_body["CreationTimeBefore"]
+            after = request_body.get("CreationTimeAfter", 0)
+            before = request_body.get("CreationTimeBefore", inf)
             rows = [job for job in rows if after < job["CreationTime"] < before]
             start = int(request_body.get("NextToken", 0))
             end = start + min(self.page, request_body["MaxResults"])

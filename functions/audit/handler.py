@@ -126,15 +126,19 @@ class AuditFunction(Struct, frozen=True):
         _report_outcome(outcome, message, caller, self.deps.history, self.report)
 
     def _record_member(self, end_event: JobEndEvent, now: datetime) -> None:
-        """Records that an event of this account and region arrived from AWS, once a day."""
+        """Records that an event of this account and region arrived from AWS, once a day.
+
+        If it cannot be recorded, the next event is.
+        """
         account_region = end_event.ref.account_region
         if (
             end_event.is_from_aws
             and account_region != self.scope.home
             and self.seen_today.get(account_region) != now.date()
         ):
-            self.registry.record_seen(account_region, now, None)
-            self.seen_today[account_region] = now.date()
+            with suppress(AwsError):
+                self.registry.record_seen(account_region, now, None)
+                self.seen_today[account_region] = now.date()
 
     def _can_wait_for_member(self, end_event: JobEndEvent, error: AwsError) -> bool:
         is_denied = self.scope.is_denied_by_member(end_event.ref.account_region, error)
@@ -143,13 +147,14 @@ class AuditFunction(Struct, frozen=True):
     def _wait_for_member(
         self, message: SqsMessage, end_event: JobEndEvent, error: AwsError, now: datetime
     ) -> None:
-        # The denial is last: the sweep that it causes then finds the event.
+        # The denial is last: the sweep that it causes then finds the event. Its time is read after
+        # the event is stored: a sweep that has not seen the event then does not clear the denial.
         ref = end_event.ref
         key = JobKey(ref.arn, end_event.created_at or now)
         event = WaitingEvent(ref.account_region, ref.kind, message.body, now)
         self.registry.add_waiting_event(key, event)
         self.sweep_store.record_event_sent(key, SentEvent(now, None, waited_for_member=True))
-        self.registry.add_denial(ref.account_region, Denial.from_error(error, now))
+        self.registry.add_denial(ref.account_region, Denial.from_error(error, self.clock()))
         self.report.count("EventsWaiting")
         self.report.warning("waits until its member can be read", reason=str(error))
 

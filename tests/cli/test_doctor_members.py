@@ -14,6 +14,7 @@ from moto import mock_aws
 from sageaudit.adapters.aws.probes import MEMBER_ACTIONS
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
+from sageaudit.domain.members import TEMPLATE_VERSION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.domain.sweep import SentEvent
@@ -85,7 +86,36 @@ def checks(run: Run) -> dict[str, dict[str, Any]]:
     done = run("doctor", "doctor", *arguments)
     assert done.stdout, done.stderr
     rows = json.loads(done.stdout)["checks"]
-    return {row["name"]: row for row in rows if row["name"].startswith(("member", "events of"))}
+    names = ("member", "events of", "template of")
+    return {row["name"]: row for row in rows if row["name"].startswith(names)}
+
+
+def row_of(account: str, **known: Any) -> dict[str, Any]:
+    """Returns what the sweep function answers about a member; by default all is well."""
+    return {
+        "account": account,
+        "region": REGION,
+        "is_audited": True,
+        "missing_permissions": {},
+        "first_seen_at": "2026-05-11T12:00:00+00:00",
+        "last_seen_at": "2026-05-20T12:00:00+00:00",
+        "denied_since": None,
+        "is_gone": False,
+        "is_silent": False,
+        "template_version": TEMPLATE_VERSION,
+        "waiting_events": 0,
+        **known,
+    }
+
+
+def answer_rows(calls: AwsCalls, *rows: dict[str, Any]) -> None:
+    """Lets the sweep function answer with these rows."""
+
+    def invoked(*_: Any) -> dict[str, Any]:
+        answer = {"members": rows, "next": None}
+        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+    calls.answer("lambda:Invoke", invoked)
 
 
 def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
@@ -138,7 +168,11 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
         turn = [name for name in names if name > after][:a_turn]
         turns.append(len(turn) * a_member_s)
         rows = [
-            {"account": member, "region": REGION, "missing_permissions": lacks(member)}
+            row_of(
+                member,
+                missing_permissions=lacks(member),
+                **dict.fromkeys(("last_seen_at", "template_version")),
+            )
             for member in turn
         ]
         message = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
@@ -153,9 +187,84 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
     message = " ".join(done.stdout.split())
     assert f"member {names[0]} in {REGION}, " in message
     assert "and 294 more: its role can be assumed, and allows what an audit needs" in message
-    assert "and 297 more: no job was audited in 20 days" in message
+    assert "and 297 more: no heartbeat arrived, and no job in 20 days" in message
     for name in ("200000000077", "200000000177", "200000000277"):
         assert f"member {name} in {REGION}" in message
     assert len(lines) < 12
     assert max(turns) < 60
     assert sum(turns) < 8 * 60
+
+
+def test_a_healthy_member_is_known_by_its_heartbeat(calls: AwsCalls, run: Run) -> None:
+    """No run in the history is needed, and its template has no row."""
+    answer_rows(calls, row_of(FINE))
+    assert {name: row["state"] for name, row in checks(run).items()} == {
+        f"member {FINE} in {REGION}": "ok",
+        f"events of {FINE} in {REGION}": "ok",
+    }
+
+
+@pytest.mark.parametrize(
+    ("known", "name", "found", "remedy"),
+    [
+        pytest.param(
+            {"is_audited": False},
+            "member",
+            "the policy does not include this account and region",
+            "add it to policy.toml, or remove infra/member.yaml there",
+            id="not in the policy",
+        ),
+        pytest.param(
+            {"is_gone": True, "is_silent": True, "missing_permissions": {"sts:AssumeRole": "x"}},
+            "member",
+            "gone: its last event arrived at 2026-05-20T12:00:00+00:00, and it denies access",
+            "if it has not left, deploy infra/member.yaml there",
+            id="gone",
+        ),
+        pytest.param(
+            {"is_silent": True},
+            "events of",
+            "the last one arrived at 2026-05-20T12:00:00+00:00",
+            "deploy infra/member.yaml there",
+            id="silent",
+        ),
+        pytest.param(
+            {"template_version": TEMPLATE_VERSION + 1},
+            "template of",
+            f"it has version {TEMPLATE_VERSION + 1} of infra/member.yaml",
+            "update sageaudit here, and at home",
+            id="newer template",
+        ),
+        pytest.param(
+            {"template_version": TEMPLATE_VERSION - 1},
+            "template of",
+            f"this one is {TEMPLATE_VERSION}",
+            "update the StackSet",
+            id="older template",
+        ),
+        pytest.param(
+            {"missing_permissions": {"sts:AssumeRole": "no such role"}, "waiting_events": 200},
+            "member",
+            "no such role; 200 events will be audited when it can be read",
+            "deploy infra/member.yaml there",
+            id="events wait",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_member_has_one_row_and_a_next_step(
+    calls: AwsCalls, run: Run, known: dict[str, Any], name: str, found: str, remedy: str
+) -> None:
+    """The other rows of the member are as usual."""
+    answer_rows(calls, row_of(DENIED, **known))
+    row = checks(run)[f"{name} {DENIED} in {REGION}"]
+    assert row["state"] == "failed"
+    assert found in row["found"]
+    assert remedy in row["next"]
+
+
+def test_a_member_that_the_policy_does_not_include_has_no_other_row(
+    calls: AwsCalls, run: Run
+) -> None:
+    """Its events are refused, so nothing else counts."""
+    answer_rows(calls, row_of(FINE, is_audited=False, is_silent=True, template_version=99))
+    assert list(checks(run)) == [f"member {FINE} in {REGION}"]

@@ -13,7 +13,7 @@ from moto import mock_aws
 from sageaudit.adapters.channels.services import SlackChannel, TeamsChannel
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import JobList, first_state
+from sageaudit.domain.sweep import JobList, first_state, grace
 from sageaudit.structs import replace
 from sageaudit.workflows.doctor import permissions
 from tests.adapters.history.tables import new_table
@@ -50,11 +50,18 @@ def concurrency_response(executions: int) -> Any:
     return lambda *_: {"AccountLimit": {"UnreservedConcurrentExecutions": executions}}
 
 
-def finish_sweep(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
-    """Records that a sweep of a list ended."""
+def finish_sweep(
+    stack: Stack,
+    ago: timedelta,
+    account: str = "123456789012",
+    *,
+    tried_ago: timedelta | None = None,
+) -> None:
+    """Records that a sweep read a list to its end; sweeps tried it since, if `tried_ago` is set."""
     client = boto3.client("dynamodb", region_name=REGION)
-    at = datetime.now(UTC) - ago
-    state = replace(first_state(at), watermark=at, tried_at=at)
+    at, tried_at = datetime.now(UTC) - ago, datetime.now(UTC) - (tried_ago or ago)
+    watermark = at - grace(JobKind.TRAINING)
+    state = replace(first_state(at), watermark=watermark, tried_at=tried_at)
     notes = DynamoSweepStore(client, stack.outputs["TableName"])
     store_list(notes, JobList(account, REGION, JobKind.TRAINING), state)
 
@@ -85,7 +92,7 @@ def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
         "none"
     ] * 5
     assert deployed["alarms"]["found"] == "they go to 1 subscriber (email)"
-    assert "it has read all jobs" in deployed["sweep"]["found"]
+    assert "it has read 1 list since" in deployed["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
     assert deployed["channel slack"]["found"] == holds
 
@@ -180,18 +187,45 @@ def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, ru
     finish_sweep(stack, timedelta(minutes=20))
     finish_sweep(stack, timedelta(days=30), account="1" * 12)
     row = checks(run, exit_code=0)["sweep"]
-    assert (row["state"], "in 1 list" in row["found"]) == ("ok", True)
+    assert (row["state"], "1 list since" in row["found"]) == ("ok", True)
 
 
-def test_no_subscribers_and_a_late_sweep_are_reported(stack: Stack, run: Run) -> None:
+def test_no_subscribers_and_no_sweep_are_reported(stack: Stack, run: Run) -> None:
     """Each has a next step. A stack that never swept is not checked."""
     deployed = checks(run, exit_code=1)
     assert deployed["alarms"]["found"] == "they have no subscriber"
     assert "make deploy" in deployed["alarms"]["next"]
     assert deployed["sweep"]["state"] == "not_checked"
-    finish_sweep(stack, timedelta(hours=4))
-    late = checks(run, exit_code=1)["sweep"]
-    assert (late["state"], "no sweep has read" in late["found"]) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("read_ago_min", "tried_ago_min", "state", "found", "runbook"),
+    [
+        (50, 50, "ok", "it has read 2 lists since", ""),
+        (70, 70, "failed", "the last sweep was at", "Sweep silent"),
+        (170, 10, "ok", "it has read 2 lists since", ""),
+        (190, 10, "failed", "that of the training jobs of 222233334444 in us-east-1", "Lists late"),
+    ],
+    ids=["in time", "no sweep for an hour", "a list not for hours", "a list is late"],
+)
+def test_a_silent_sweep_and_a_late_list_are_told_apart(
+    stack: Stack,
+    run: Run,
+    read_ago_min: int,
+    tried_ago_min: int,
+    state: str,
+    found: str,
+    runbook: str,
+) -> None:
+    """Sweeps that do not run, and sweeps that cannot read one of two accounts to its end."""
+    subscribe(stack)
+    read_ago, tried_ago = timedelta(minutes=read_ago_min), timedelta(minutes=tried_ago_min)
+    finish_sweep(stack, tried_ago)
+    finish_sweep(stack, read_ago, account="222233334444", tried_ago=tried_ago)
+    row = checks(run, exit_code=int(state == "failed"))["sweep"]
+    assert row["state"] == state
+    assert found in row["found"]
+    assert runbook in (row["next"] or "")
 
 
 def test_it_calls_only_declared_actions_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:

@@ -28,6 +28,9 @@ HEARTBEAT_SOURCE = "sageaudit.member"
 HEARTBEAT_DETAIL_TYPE = "sageaudit Member Heartbeat"
 VERSION_KEY = "template_version"
 """The key of the template's version in a heartbeat's detail."""
+_MAX_TEMPLATE_VERSION = 9_999
+"""A larger number is not from infra/member.yaml. DynamoDB refuses numbers of more than 38 digits.
+"""
 SILENT_AFTER = timedelta(days=3)
 """After this time without an event, a member is silent: three heartbeats were missed. Our choice.
 """
@@ -178,6 +181,7 @@ def parse_heartbeat(body: str) -> Heartbeat | None:
         or not REGION.fullmatch(region)
         or not isinstance(version, int)
         or isinstance(version, bool)
+        or not 0 < version <= _MAX_TEMPLATE_VERSION
     ):
         raise RejectedEvent(
             "malformed", f"a heartbeat has an account, a region and a {VERSION_KEY}"

@@ -107,6 +107,66 @@ def test_a_whole_policy_is_read() -> None:
     assert row.exemption.until == date(2027, 1, 31)
 
 
+def test_every_account_of_an_organization_can_be_a_member() -> None:
+    """The role's name is the same in each; an account with another role is listed beside."""
+    role = "arn:aws:iam::222233334444:role/audit"
+    members = read(f"""
+        regions = ["eu-west-1"]
+        [accounts]
+        members = "organization"
+        organization = "o-a1b2c3d4e5"
+        role = "reader"
+        222233334444 = "{role}"
+        [[accounts.group]]
+        accounts = ["333344445555", "444455556666"]
+        regions = ["ap-south-1", "ap-south-1"]
+        [[accounts.group]]
+        accounts = ["555566667777"]
+        regions = ["us-east-1", "eu-west-1"]
+    """).members
+    assert members == MemberAccounts(
+        {"222233334444": role},
+        "o-a1b2c3d4e5",
+        regions=("eu-west-1",),
+        organization_role="reader",
+        regions_by_account={
+            "333344445555": ("ap-south-1",),
+            "444455556666": ("ap-south-1",),
+            "555566667777": ("us-east-1", "eu-west-1"),
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('members = "organization"', "accounts.members needs organization"),
+        ('members = "everybody"\norganization = "o-a1b2c3d4e5"', "accounts.members"),
+        ('[[accounts.group]]\nregions = ["eu-west-1"]', "accounts is empty"),
+        ('[[accounts.group]]\naccounts = ["222233334444"]', "regions is empty"),
+        ('[[accounts.group]]\naccounts = ["22"]\nregions = ["eu-west-1"]', "has not 12 digits"),
+        (
+            '[[accounts.group]]\naccounts = ["222233334444"]\nregions = ["Europe"]',
+            "a region looks like eu-west-1",
+        ),
+        (
+            '[[accounts.group]]\naccounts = ["222233334444"]\nregions = ["eu-west-1"]\nrole = "x"',
+            "role",
+        ),
+        (
+            '[[accounts.group]]\naccounts = ["222233334444", "222233334444"]\nregions = ["aa-b-1"]',
+            "names 222233334444, which is in an earlier group",
+        ),
+        ("group = []\n222233334444 = 5", "accounts.222233334444"),
+    ],
+)
+def test_members_that_cannot_be_meant_are_named(text: str, problem: str) -> None:
+    """The sentence has the key that is wrong."""
+    with pytest.raises(BadPolicy) as refused:
+        read(f"[accounts]\n{text}")
+    assert problem in str(refused.value)
+
+
 def test_a_cost_tag_is_not_an_owner_unless_the_policy_says_so() -> None:
     """Owner and team are two columns. A tag that the job lacks is None."""
     tags = {"team": "growth", "note": "x"}

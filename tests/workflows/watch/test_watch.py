@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -35,7 +35,7 @@ from sageaudit.domain.usage.measurements import (
     MissingMetrics,
     RawSeries,
 )
-from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
+from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled, UnreadableItem
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.watch.run import check_running_jobs
@@ -167,11 +167,13 @@ class Watch:
     ) -> Iterator[AuditSummary]:
         return iter(self.heads)
 
-    def at(self, minute: int) -> Watched:
-        """What a watch at this minute does."""
-        self.now = NOON + minute * MINUTE
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        return ()
+
+    def dependencies(self, is_out_of_time: Callable[[], bool] = lambda: False) -> WatchDependencies:
+        """The dependencies of a watch."""
         here = cast("Any", self)
-        deps = WatchDependencies(
+        return WatchDependencies(
             here,
             here,
             here,
@@ -183,10 +185,14 @@ class Watch:
             channel_writers(self.policy.channels),
             self.policy.watch or WatchSettings(),
             lambda: self.now,
-            lambda: False,
+            is_out_of_time,
         )
+
+    def at(self, minute: int) -> Watched:
+        """What a watch at this minute does."""
+        self.now = NOON + minute * MINUTE
         rows = [run.list_jobs for run in self.runs_there.values()]
-        return Watched(list(check_running_jobs(deps, rows, InlineWorkers())))
+        return Watched(list(check_running_jobs(self.dependencies(), rows, InlineWorkers())))
 
     def said(self, minute: int) -> list[str]:
         """The kinds of what it says, one word for each message."""

@@ -134,7 +134,8 @@ def _regions_by_account(reader: TableReader) -> dict[str, tuple[str, ...]]:
     """Reads the array `[[accounts.group]]`: accounts that are audited only in some regions."""
     regions_by_account: dict[str, tuple[str, ...]] = {}
     for group in reader.table_array("group"):
-        accounts, regions = _account_ids(group, "accounts"), tuple(region_names(group))
+        accounts = _account_ids(group, "accounts")
+        regions = tuple(dict.fromkeys(region_names(group)))
         group.reject_unread_keys()
         for key, names in (("accounts", accounts), ("regions", regions)):
             if not names:

@@ -54,6 +54,8 @@ from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLed
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import comparable_runs
 
+_METRICS_ACTION = "cloudwatch:GetMetricData"
+
 
 class WatchDependencies(Struct, frozen=True):
     """The ports, policy and rules that the watch uses.
@@ -218,7 +220,7 @@ class RunningJobCheck(Struct):
         usage = self.deps.metrics.read(job_since, self.now)
         gap = usage.missing.get(Metric.CPU)
         if gap is not None and gap.code == METRIC_DENIED_CODE:
-            self.metrics_denial = AccessDenied("", gap.reason)
+            self.metrics_denial = AccessDenied(_METRICS_ACTION, gap.reason)
         return idleness(usage, state, self.now)
 
     def _silenced_kinds(
