@@ -98,8 +98,12 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *profile_options], environment)
     # The CDK CLI asks before it grants permissions, and fails without a terminal.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
-    own_regions = policy.members.regions_of(account, session.region_name)
-    member_regions = [region for region in own_regions if region != session.region_name]
+    if account in policy.members.regions_by_account:
+        raise click.ClickException(
+            f"a group in [accounts] of {POLICY.name} names {account}, the account of this"
+            " deployment: groups are for other accounts, and `regions` is for this one"
+        )
+    member_regions = [region for region in policy.members.regions if region != session.region_name]
     old_member_regions = old_outputs.get(MEMBER_REGIONS, "none").split(",")
     # Before the deployment, as only the stack's old output has the regions to remove.
     removed_regions = [

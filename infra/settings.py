@@ -40,6 +40,8 @@ _RETENTION_DAYS = (
     *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
 )
 """The days that CloudWatch Logs accepts (PutRetentionPolicy in its API reference)."""
+_OWN_KEY = re.compile(r"[a-z_]+\Z")
+"""A key of ours. The CDK's own keys contain `@`, `:` or `-`."""
 _MAX_AUDITS_AT_ONCE = 1000
 """Lambda's maximum for one event source mapping; its minimum is 2."""
 
@@ -198,7 +200,7 @@ def _retention(value: Any) -> int:
 
 def _boundary(value: Any) -> str:
     match = _BOUNDARY.match(str(value))
-    if match is None or str(value).startswith("/"):
+    if match is None or str(value).startswith("/") or str(value).endswith("/"):
         raise _BadValue(f"must be the name or ARN of a policy of the account, not {value!r}")
     return match[1]
 
@@ -214,14 +216,19 @@ def _tags(value: Any) -> dict[str, str]:
     """Reads an object of tags, or a text such as `team=ml,stage=prod`."""
     pairs = value
     if isinstance(value, str):
+        if not all("=" in part for part in value.split(",")):
+            raise _BadValue(f"must be tags such as team=ml,stage=prod, not {value!r}")
         pairs = dict(part.strip().partition("=")[::2] for part in value.split(","))
     if not isinstance(pairs, Mapping):
         raise _BadValue(f"must be an object of keys and values, not {value!r}")
+    for key, value in pairs.items():
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise _BadValue(f"the value of {key!r} must be a text, not {value!r}")
     tags = {str(key): str(text) for key, text in pairs.items()}
     for key, text in tags.items():
         if not (_TAG_KEY.match(key) and _TAG_VALUE.match(text)):
             raise _BadValue(f"{key!r} is not a tag that AWS accepts")
-        if key == TAG or key.lower().startswith("aws:"):
+        if key.lower() == TAG or key.lower().startswith("aws:"):
             raise _BadValue(f"the key {key!r} is reserved")
     if len(tags) > _MAX_TAGS:
         raise _BadValue(f"has {len(tags)} tags: {_MAX_TAGS} at most")
@@ -258,4 +265,7 @@ def cdk_context() -> dict[str, Any]:
     """Returns the context of cdk.json, which also applies without the CDK CLI."""
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     context: dict[str, Any] = document["context"]
+    for name in context:
+        if _OWN_KEY.match(name) and name not in _READERS:
+            raise BadSetting(f"context {name}: is not a setting; known: {', '.join(_READERS)}")
     return context

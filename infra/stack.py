@@ -155,7 +155,7 @@ class SageAuditStack(cdk.Stack):
             "SweepDeadLettersUrl": self.schedules["sweep"].dead_letters.queue_url,
             "WatchDeadLettersUrl": self.schedules["watch"].dead_letters.queue_url,
             "DigestDeadLettersUrl": self.schedules["digest"].dead_letters.queue_url,
-            MEMBER_REGIONS: ",".join(members.all_regions) or "none",
+            MEMBER_REGIONS: ",".join(members.regions) or "none",
             AUDITS_AT_ONCE: str(self._settings.audits_at_once),
             "SweepFunctionName": workers["sweep"].function.function_name,
             **{

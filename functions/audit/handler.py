@@ -153,8 +153,12 @@ class AuditFunction(Struct, frozen=True):
         key = JobKey(ref.arn, end_event.created_at or now)
         event = WaitingEvent(ref.account_region, ref.kind, message.body, now)
         self.registry.add_waiting_event(key, event)
+        last_record = self.sweep_store.event_record(key)
         self.sweep_store.record_event_sent(key, SentEvent(now, None, waited_for_member=True))
-        self.registry.add_denial(ref.account_region, Denial.from_error(error, self.clock()))
+        # An event that waits again was just sent by a sweep, to which all actions seemed permitted.
+        has_waited = last_record is not None and last_record.waited_for_member
+        denial = Denial.from_error(error, self.clock(), is_confirmed=has_waited)
+        self.registry.add_denial(ref.account_region, denial)
         self.report.count("EventsWaiting")
         self.report.warning("waits until its member can be read", reason=str(error))
 

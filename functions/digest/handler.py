@@ -24,6 +24,7 @@ from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import DigestSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
+from sageaudit.domain.members import AuditScope
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, MalformedData
 from sageaudit.output.text.links import HistoryLocation
@@ -105,6 +106,7 @@ def build(
         policy=policy,
         writers=channel_writers(policy.channels),
         registry=DynamoMemberRegistry(dynamodb, settings.table_name),
+        is_audited=AuditScope(settings.home, policy.members).includes,
         report_store=S3ReportStore(
             client(report_time_limit, "s3"), bucket, settings.account_id, settings.report_key_arn
         )

@@ -60,6 +60,9 @@ sweeps."""
 REPORT_AGE_ABOVE = timedelta(minutes=45)
 """The age of the oldest list is counted from here on: three sweeps did not read the list. A metric
 with values costs as much as three alarms, so a healthy deployment has none."""
+MAX_FAILED_SHARE = 0.05
+"""If a larger share of the lists was throttled or not answered, the sweep failed. A single list is
+read again 15 minutes later, and has the alarm ListsLate. Our choice."""
 MEMBER_CHECK_LIMIT = timedelta(seconds=40)
 """The longest time for which one invocation checks members, since a person waits for the answer."""
 
@@ -92,6 +95,8 @@ class Sweeper(Struct, frozen=True):
                     return describe_members(deps, last_place, self.clock() + MEMBER_CHECK_LIMIT)
                 failed = self._run_sweep(deps, context.aws_request_id)
         except AwsError as error:
+            if "continue_after" in event:  # its caller shows the error
+                raise
             failed = 1
             self._report_failure("sweep failed", error)
         except Exception as error:
@@ -136,7 +141,9 @@ class Sweeper(Struct, frozen=True):
                 failed = self._has_failed("member not checked", error, **labels)
             case RegionStored(account_region, not_stored, error):
                 if not_stored:
-                    self.report.count("RunningJobsNotChecked", number=not_stored)
+                    self.report.count("SweepFailed")
+                    labels = _labels(account_region)
+                    self.report.error("too many running jobs", **labels, not_stored=not_stored)
                 failed = self._has_failed("lists not stored", error, **_labels(account_region))
             case SweepSummary():
                 failed = self._report_summary(part)
@@ -169,17 +176,26 @@ class Sweeper(Struct, frozen=True):
             self.report.count("SweepFailed")
             self.report.count(DEFECTS)
             self.report.defect("list failed", result.defect, **labels)
-        failed = self._has_failed("list failed", result.error, **labels)
-        return failed or bool(result.unreadable) or result.defect is not None
+        if result.error is not None:
+            error = {"error": type(result.error).__name__, "reason": str(result.error)}
+            self.report.error("list failed", **labels, **error)
+        return bool(result.unreadable or result.error or result.defect)
 
     def _report_summary(self, summary: SweepSummary) -> bool:
-        counts = {"members": summary.member_count, "denying": summary.denying_count}
+        counts = {
+            "lists": summary.tried_list_count,
+            "failed": summary.failed_list_count,
+            "members": summary.member_count,
+            "denying": summary.denying_count,
+        }
         age_s = round(summary.oldest_list_age.total_seconds())
         self.report.info("swept", oldest_list_s=age_s, **counts)
         if summary.denying_count:
             self.report.count("MembersUnreadable", number=summary.denying_count)
         if summary.oldest_list_age > REPORT_AGE_ABOVE:
             self.report.count("OldestListSeconds", number=age_s)
+        if summary.failed_list_count > MAX_FAILED_SHARE * summary.tried_list_count:
+            self.report.count("SweepFailed")
         if summary.denying_count == summary.member_count > 1:
             self.report.count("SweepFailed")
             self.report.error("no member can be read, so look at this account's own role")

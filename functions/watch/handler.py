@@ -51,6 +51,10 @@ from sageaudit.workflows.watch.running_job import JobCheck, WatchDependencies, W
 _STOP_BEFORE_MS = (RESERVE_S + 10) * 1000
 """If less time is left, no further job is checked."""
 
+MAX_UNANSWERED_SHARE = 0.1
+"""If AWS throttled or did not answer a larger share of the checks, the watch failed. The next watch
+checks single jobs again. Our choice."""
+
 
 class Watcher(Struct, frozen=True):
     """The watch function: checks the running jobs once for each event.
@@ -81,9 +85,10 @@ class Watcher(Struct, frozen=True):
             self.report.unreadable(deps.history.take_unreadable())
         except AwsError as error:
             failed = 1
+            self._count(failed=1)
             self._report_failure("watch failed", error)
         except Exception as error:
-            self.report.count("WatchFailed")
+            self._count(failed=1)
             self.report.count(DEFECTS)
             self.report.defect("watch failed", error)
             raise
@@ -93,19 +98,28 @@ class Watcher(Struct, frozen=True):
 
     def _watch(self, deps: WatchDependencies) -> int:
         swept, members = self.sweep_store.swept_regions(), self.registry.members()
-        rows = watched_jobs(self.scope, swept, members, self.clock())
-        counts = Counter[str](running=len(rows))
+        rows = watched_jobs(self.scope, swept, members)
+        counts = Counter[str](running=len(rows), expensive=0, failed=0, left=0)
+        unanswered_count = 0
         with self.open_workers() as workers:
             for check in check_running_jobs(deps, rows, workers):
-                counts["failed"] += self._report_check(check)
+                has_failed = self._report_check(check)
+                counts["failed"] += has_failed
                 counts["expensive"] += check.is_expensive is True
                 counts["left"] += check.was_out_of_time
-        if counts["left"] or counts["failed"]:
-            # The alarm WatchFailing adds two metrics: both are published if one is.
-            self.report.count("RunningJobsNotChecked", number=counts["left"])
-            self.report.count("WatchFailed", number=0)
+                unanswered_count += has_failed and check.error is not None
+        checked_count = counts["expensive"] + unanswered_count
+        if unanswered_count > MAX_UNANSWERED_SHARE * checked_count:
+            self._count(failed=unanswered_count)
+        if counts["left"]:
+            self._count(left=counts["left"])
         self.report.info("running jobs", **counts)
         return counts["failed"]
+
+    def _count(self, *, failed: int = 0, left: int = 0) -> None:
+        # The alarm WatchFailing adds both metrics, so both are published if one is.
+        self.report.count("WatchFailed", number=failed)
+        self.report.count("RunningJobsNotChecked", number=left)
 
     def _report_check(self, check: JobCheck) -> bool:
         """Logs and counts one job immediately. Returns whether its check failed."""
@@ -113,10 +127,10 @@ class Watcher(Struct, frozen=True):
             self._report_message(check.message)
         has_failed = check.unreadable is not None or check.defect is not None
         if check.unreadable is not None:
-            self.report.count("WatchFailed")
+            self._count(failed=1)
             self.report.error("cannot be read", reason=check.unreadable)
         if check.defect is not None:
-            self.report.count("WatchFailed")
+            self._count(failed=1)
             self.report.count(DEFECTS)
             self.report.defect("running job failed", check.defect, job=check.ref.arn)
         if check.error is not None:
@@ -145,7 +159,6 @@ class Watcher(Struct, frozen=True):
             self.report.count("MessagesUnrouted")
 
     def _report_failure(self, text: str, error: AwsError, **labels: str) -> None:
-        self.report.count("WatchFailed")
         self.report.error(text, **labels, error=type(error).__name__, reason=str(error))
 
 

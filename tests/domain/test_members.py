@@ -16,7 +16,6 @@ from sageaudit.domain.members import (
     Denial,
     Heartbeat,
     Member,
-    denied_action,
     parse_heartbeat,
     unreadable_members,
 )
@@ -45,9 +44,9 @@ def seen(account_region: AccountRegion, ago: timedelta = HOUR, **known: Any) -> 
 
 
 def audited(members: MemberAccounts, *registered: Member) -> list[str]:
-    """Returns the accounts and regions that are audited at NOON."""
+    """Returns the accounts and regions that are audited."""
     by_place = {member.account_region: member for member in registered}
-    return [str(audited) for audited in AuditScope(HOME, members).audited(by_place, NOON)]
+    return [str(audited) for audited in AuditScope(HOME, members).audited(by_place)]
 
 
 # Scope
@@ -98,13 +97,13 @@ def test_an_event_of_a_region_that_the_policy_does_not_name_makes_no_member() ->
 
 
 def test_a_group_replaces_the_regions_of_its_accounts() -> None:
-    """Also of the home account, whose own region is always audited."""
+    """Groups are for other accounts: the home account has the regions of all."""
     groups = {OTHER: ("ap-south-1",), HOME.account: ("eu-west-1",)}
     members = MemberAccounts(
         dict.fromkeys((OTHER, THIRD), "r"), regions=("eu-north-1",), regions_by_account=groups
     )
     assert audited(members) == [
-        "111122223333 in eu-west-1",
+        "111122223333 in eu-north-1",
         "111122223333 in us-east-1",
         "222233334444 in ap-south-1",
         "333344445555 in eu-north-1",
@@ -126,34 +125,48 @@ def test_a_group_adds_no_account_to_a_list() -> None:
 
 
 def test_a_member_is_silent_after_three_days_without_an_event() -> None:
-    """One that never sent an event is not silent: its template may be older than heartbeats."""
-    assert not seen(place(OTHER), SILENT_AFTER).is_silent(NOON)
-    assert seen(place(OTHER), SILENT_AFTER + MINUTE).is_silent(NOON)
+    """One that never sent a heartbeat is not silent: its template may be older than heartbeats."""
+    assert not seen(place(OTHER), SILENT_AFTER, template_version=1).is_silent(NOON)
+    assert seen(place(OTHER), SILENT_AFTER + MINUTE, template_version=1).is_silent(NOON)
+    assert not seen(place(OTHER), 30 * SILENT_AFTER).is_silent(NOON)
     assert not Member(place(OTHER)).is_silent(NOON)
 
 
 def test_silence_alone_does_not_stop_the_reading_of_a_member() -> None:
     """Only a member that is silent and denies access is gone."""
-    silent = seen(place(OTHER), 4 * 24 * HOUR)
-    assert "222233334444 in us-east-1" in audited(ORGANIZATION, silent)
+    heard = seen(place(THIRD))
+    silent = seen(place(OTHER), 4 * 24 * HOUR, template_version=1)
+    assert "222233334444 in us-east-1" in audited(ORGANIZATION, silent, heard)
     gone = replace(silent, denial=DENIAL)
-    assert "222233334444 in us-east-1" not in audited(ORGANIZATION, gone)
+    assert "222233334444 in us-east-1" not in audited(ORGANIZATION, gone, heard)
     returned = replace(gone, last_seen_at=NOON)
-    assert "222233334444 in us-east-1" in audited(ORGANIZATION, returned)
+    assert "222233334444 in us-east-1" in audited(ORGANIZATION, returned, heard)
+
+
+def test_no_member_is_gone_while_no_event_of_any_member_arrives() -> None:
+    """Then the cause is at home, and all members are asked."""
+    silent = [
+        seen(place(account), 4 * 24 * HOUR, template_version=1, denial=DENIAL)
+        for account in (OTHER, THIRD)
+    ]
+    assert len(audited(ORGANIZATION, *silent)) == 3
 
 
 def test_a_listed_account_is_asked_again_although_it_is_gone() -> None:
     """The list says that it is a member."""
-    gone = seen(place(OTHER), 4 * 24 * HOUR, denial=DENIAL)
+    gone = seen(place(OTHER), 4 * 24 * HOUR, template_version=1, denial=DENIAL)
     assert gone.is_gone(NOON)
     assert "222233334444 in us-east-1" in audited(MemberAccounts({OTHER: "r"}), gone)
 
 
 def test_the_digest_names_members_that_deny_and_are_not_gone() -> None:
     """They are sorted by account and region."""
-    gone = seen(place(OTHER), 4 * 24 * HOUR, denial=DENIAL)
+    gone = seen(place(OTHER), 4 * 24 * HOUR, template_version=1, denial=DENIAL)
     denying = [seen(place(account), denial=DENIAL) for account in (UNKNOWN, THIRD)]
-    found = unreadable_members([gone, *denying, seen(place(HOME.account, "eu-west-1"))], NOON)
+    members = [gone, *denying, seen(place(HOME.account, "eu-west-1"))]
+    by_place = {member.account_region: member for member in members}
+    assert not unreadable_members(by_place, lambda _: False)
+    found = unreadable_members(by_place, lambda _: True)
     assert [member.account_region.account for member in found] == [THIRD, UNKNOWN]
 
 
@@ -163,7 +176,7 @@ def test_the_digest_names_members_that_deny_and_are_not_gone() -> None:
 def test_a_new_denial_is_checked_at_the_next_sweep_and_then_hourly() -> None:
     """A role that was just created may be denied for some seconds."""
     assert DENIAL.should_check(NOON)
-    confirmed = replace(DENIAL, checked_at=NOON + MINUTE)
+    confirmed = replace(DENIAL, checked_at=NOON + MINUTE, is_confirmed=True)
     last = confirmed.checked_at
     assert not confirmed.should_check(last + CHECK_INTERVAL - timedelta(microseconds=1))
     assert confirmed.should_check(last + CHECK_INTERVAL)
@@ -171,7 +184,7 @@ def test_a_new_denial_is_checked_at_the_next_sweep_and_then_hourly() -> None:
 
 def test_a_check_in_the_future_does_not_delay_the_next_one() -> None:
     """A clock that was ahead recorded it."""
-    ahead = replace(DENIAL, checked_at=NOON + 24 * HOUR)
+    ahead = replace(DENIAL, checked_at=NOON + 24 * HOUR, is_confirmed=True)
     assert ahead.should_check(NOON)
 
 
@@ -208,8 +221,10 @@ def test_only_refusals_of_a_members_own_services_are_its_denials(
 
 def test_a_refusal_without_an_action_counts_as_that_of_the_role() -> None:
     """A region that is not enabled names none."""
-    assert denied_action(NoCredentials("not valid")) == ASSUME_ROLE
-    assert denied_action(NO_LISTS) == "sagemaker:ListTrainingJobs"
+    off = Denial.from_error(NoCredentials("log in again"), NOON)
+    assert off.actions == (ASSUME_ROLE,)
+    assert "the region may not be enabled" in off.reason
+    assert Denial.from_error(NO_LISTS, NOON).actions == ("sagemaker:ListTrainingJobs",)
 
 
 # Heartbeats

@@ -250,7 +250,7 @@ class LargeOrganization:
             is_out_of_time=self.is_out_of_time,
         )
         members: dict[AccountRegion, Member] = {}
-        rows = watched_jobs(self.scope, self.store.swept_regions(), members, self.now())
+        rows = watched_jobs(self.scope, self.store.swept_regions(), members)
         return list(check_running_jobs(deps, rows, self.time))
 
 

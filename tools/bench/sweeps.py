@@ -119,7 +119,7 @@ def member_units() -> dict[str, float]:
     """
     [swept] = run_sweep(1).stored
     client = mock.Mock()
-    [account_region] = _VirtualFlow(1).dependencies(lambda: False).scope.audited({}, NOON)
+    [account_region] = _VirtualFlow(1).dependencies(lambda: False).scope.audited({})
     DynamoSweepStore(client, "history").save_swept_region(account_region, swept)
     size = item_bytes(client.put_item.call_args.kwargs["Item"])
     return {

@@ -9,8 +9,8 @@ another account. The events of jobs also count.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -38,34 +38,44 @@ CHECK_INTERVAL = timedelta(minutes=55)
 """How often a member that denies is checked again: hourly, since sweeps start at minutes that vary
 by seconds."""
 ASSUME_ROLE = "sts:AssumeRole"
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _JOB_SERVICES = ("sagemaker", "sts", "cloudwatch")
 """The services that are called with a member's role, or for it."""
 
 
 class Denial(Struct, frozen=True):
-    """What a member denies: IAM actions, since when, and AWS's reason for the first of them."""
+    """What a member denies: IAM actions, since when, and AWS's reason for the first of them.
+
+    `is_confirmed`: whether the member was asked again since then.
+    """
 
     since: datetime
     checked_at: datetime
     actions: tuple[str, ...]
     reason: str
+    is_confirmed: bool = False
 
     @classmethod
-    def from_error(cls, error: AwsError, now: datetime) -> Denial:
+    def from_error(cls, error: AwsError, now: datetime, *, is_confirmed: bool = False) -> Denial:
         """Returns the denial that an error of a member shows."""
-        return cls(now, now, (denied_action(error),), str(error))
+        action = (isinstance(error, AccessDenied) and error.action) or ASSUME_ROLE
+        return cls(now, now, (action,), denial_reason(error), is_confirmed)
 
     def denies(self, action: str) -> bool:
         """Returns whether a call is certain to be denied."""
         return action in self.actions or ASSUME_ROLE in self.actions
+
+    def denies_job(self, kind: JobKind) -> bool:
+        """Returns whether a job of this kind is certain not to be described."""
+        return self.denies(f"sagemaker:{kind.spec.describe_call}")
 
     def should_check(self, now: datetime) -> bool:
         """Returns whether it is time to ask the member again: at the next sweep, then hourly.
 
         A new role may be denied for some seconds.
         """
-        is_unconfirmed = self.checked_at == self.since
-        return is_unconfirmed or not self.checked_at <= now < self.checked_at + CHECK_INTERVAL
+        is_recent = self.checked_at <= now < self.checked_at + CHECK_INTERVAL
+        return not (self.is_confirmed and is_recent)
 
 
 class Member(Struct, frozen=True):
@@ -81,6 +91,10 @@ class Member(Struct, frozen=True):
     template_version: int | None = None
     denial: Denial | None = None
 
+    def denies_job(self, kind: JobKind) -> bool:
+        """Returns whether a job of this kind is certain not to be described."""
+        return self.denial is not None and self.denial.denies_job(kind)
+
     def is_silent(self, now: datetime) -> bool:
         """Returns whether no event of a member arrives any more.
 
@@ -90,12 +104,14 @@ class Member(Struct, frozen=True):
             return False
         return now - self.last_seen_at > SILENT_AFTER
 
-    def is_gone(self, now: datetime) -> bool:
+    def is_gone(self, heard_at: datetime) -> bool:
         """Returns whether a member has left: it is silent, and denies access.
 
-        A silent member whose lists can be read is still audited: only its forward rule is broken.
+        `heard_at`: when the last event of any member arrived. If none arrives any more, the cause
+        is at home. A silent member whose lists can be read is still audited: only its forward rule
+        is broken.
         """
-        return self.is_silent(now) and self.denial is not None
+        return self.is_silent(heard_at) and self.denial is not None
 
 
 class AuditScope(Struct, frozen=True):
@@ -111,14 +127,15 @@ class AuditScope(Struct, frozen=True):
     def includes(self, account_region: AccountRegion) -> bool:
         """Returns whether jobs of the account in this region are audited."""
         account, region = account_region.account, account_region.region
-        if account_region == self.home:
-            return True
-        is_in_region = region in self.members.regions_of(account, self.home.region)
-        return is_in_region and self.includes_account(account)
+        return self.includes_account(account) and region in self._regions(account)
 
-    def audited(
-        self, registered: Mapping[AccountRegion, Member], now: datetime
-    ) -> list[AccountRegion]:
+    def _regions(self, account: str) -> tuple[str, ...]:
+        # Groups are for other accounts.
+        if account == self.home.account:
+            return (self.home.region, *self.members.regions)
+        return self.members.regions_of(account, self.home.region)
+
+    def audited(self, registered: Mapping[AccountRegion, Member]) -> list[AccountRegion]:
         """Returns the accounts and regions whose lists are read, sorted.
 
         They are those that the policy names. If the policy names the whole organization, they are
@@ -127,12 +144,13 @@ class AuditScope(Struct, frozen=True):
         listed = (
             AccountRegion(account, region)
             for account in (self.home.account, *self.members.role_by_account)
-            for region in self.members.regions_of(account, self.home.region)
+            for region in self._regions(account)
         )
+        heard_at = last_heard_at(registered.values())
         present = (
             account_region
             for account_region, member in registered.items()
-            if member.last_seen_at is not None and not member.is_gone(now)
+            if member.last_seen_at is not None and not member.is_gone(heard_at)
         )
         return sorted(filter(self.includes, {self.home, *listed, *present}))
 
@@ -148,9 +166,16 @@ class AuditScope(Struct, frozen=True):
         return isinstance(error, NoCredentials)
 
 
-def denied_action(error: AwsError) -> str:
-    """Returns the action that an error of a member names; AssumeRole if it names none."""
-    return (isinstance(error, AccessDenied) and error.action) or ASSUME_ROLE
+def last_heard_at(members: Iterable[Member]) -> datetime:
+    """Returns when the last event of any member arrived; the earliest time if none did."""
+    return max((member.last_seen_at for member in members if member.last_seen_at), default=_NEVER)
+
+
+def denial_reason(error: AwsError) -> str:
+    """Returns why a member denies access, for people who can do something about it."""
+    if isinstance(error, NoCredentials):
+        return "AWS does not accept the role's credentials there: the region may not be enabled."
+    return str(error)
 
 
 class Heartbeat(Struct, frozen=True):
@@ -204,7 +229,14 @@ class WaitingEvent(Struct, frozen=True):
     arrived_at: datetime
 
 
-def unreadable_members(members: Iterable[Member], now: datetime) -> list[Member]:
-    """Returns the members that deny something and are not gone, sorted by account and region."""
-    denying = (member for member in members if member.denial and not member.is_gone(now))
+def unreadable_members(
+    members: Mapping[AccountRegion, Member], is_audited: Callable[[AccountRegion], bool]
+) -> list[Member]:
+    """Returns the audited members that deny something and are not gone, in order."""
+    heard_at = last_heard_at(members.values())
+    denying = (
+        member
+        for account_region, member in members.items()
+        if member.denial and not member.is_gone(heard_at) and is_audited(account_region)
+    )
     return sorted(denying, key=lambda member: member.account_region)

@@ -236,9 +236,10 @@ class SweptRegion(Struct, frozen=True):
     running_jobs: Mapping[JobKind, tuple[ListedJob, ...]] = field(default_factory=dict)
 
 
-MAX_RUNNING_JOBS = 5_000
-"""The maximum number of running jobs that are stored for one account and region: their item stays
-well below DynamoDB's 400 KB. The newest are kept, since old ones were seen by earlier sweeps."""
+MAX_RUNNING_JOBS = 3_000
+"""The maximum number of running jobs that are stored for one account and region: with the longest
+random names their item has 300 KB, and DynamoDB allows 400. The oldest are kept, as these may run
+for too long."""
 
 
 def running_row(ref: JobRef, created_at: datetime) -> ListedJob:
@@ -260,7 +261,8 @@ def list_states(
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
     """Returns the states of the lists that sweeps still read.
 
-    The policy no longer includes a list that sweeps have not tried for `MAX_UNTRIED_TIME`.
+    If sweeps have not tried a list for `MAX_UNTRIED_TIME`, the policy no longer includes it, or its
+    member denies it.
     """
     newest = max((state.tried_at for state in states.values() if state.tried_at), default=_EPOCH)
     return {

@@ -27,6 +27,7 @@ from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, Digest, estimate_mont
 from sageaudit.domain.alert.alert import Alert, alert_subject_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.members import unreadable_members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
@@ -61,7 +62,8 @@ _REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function h
 class DigestDependencies(Struct, frozen=True):
     """What the digest reads and writes. `writers` has the channel's name as key.
 
-    `registry` is None for a history without members. `report_source` and `report_store` are None
+    `registry` is None for a history without members; `is_audited` says whether the policy includes
+    one. `report_source` and `report_store` are None
     for no report. `history_location` is the history that the digest's commands read.
     """
 
@@ -71,6 +73,7 @@ class DigestDependencies(Struct, frozen=True):
     policy: Policy
     writers: Mapping[str, Writer]
     registry: MemberRegistry | None = None
+    is_audited: Callable[[AccountRegion], bool] = lambda _: True
     report_store: ReportStore | None = None
     report_source: ReportSource | None = None
     history_location: HistoryLocation = DEFAULT_HISTORY
@@ -165,8 +168,8 @@ def read_digests(
     digest_by_number = dict(zip(routes, digests, strict=True))
     unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
     # Only the digest of all jobs names members: a route may be about other accounts.
-    members = deps.registry.members().values() if deps.registry else ()
-    unreadable_members_by_number = {0: tuple(unreadable_members(members, now))}
+    members = deps.registry.members() if deps.registry else {}
+    unreadable_members_by_number = {0: tuple(unreadable_members(members, deps.is_audited))}
     return {
         number: replace(
             digest,

@@ -36,8 +36,7 @@ REGION_OFF = NoCredentials("The AWS credentials are expired or not valid")
 
 def member_event(**envelope: Any) -> str:
     """Returns the event of a member's job."""
-    detail = {"TrainingJobArn": ARN}
-    return job_event(envelope={"account": OTHER} | envelope, **detail)
+    return job_event(envelope={"account": OTHER} | envelope, TrainingJobArn=ARN)
 
 
 def heartbeat(account: str = OTHER, **changes: Any) -> str:
@@ -303,7 +302,8 @@ def audit_killed_at(number: int) -> AuditFunction:
     function = organization()
     deny(function, until_min=12 * 60)
     step = die_at_step(number)
-    function.registry = with_steps(function.registry, step)
+    registry = function.registry
+    function.registry = with_steps(registry, step)
     notes, record = function.notes, function.notes.record_event_sent
 
     def record_with_steps(*arguments: Any) -> None:
@@ -311,10 +311,10 @@ def audit_killed_at(number: int) -> AuditFunction:
         record(*arguments)
         step()
 
-    notes.record_event_sent = record_with_steps  # type: ignore[method-assign]
+    notes.record_event_sent = record_with_steps  # type: ignore[method-assign,assignment]
     function.send(member_event())
     function.run(6)
-    function.registry = function.registry.target
+    function.registry = registry
     del notes.record_event_sent
     return function
 

@@ -83,8 +83,9 @@ def _row_of(run: Run, account: str) -> ListedJob:
 
 
 def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
-    """Returns the metrics that were printed."""
-    return {name: number for (name, _), number in parse_counts(capsys.readouterr().out).items()}
+    """Returns the metrics that were printed, without zeros."""
+    printed = parse_counts(capsys.readouterr().out)
+    return {name: number for (name, _), number in printed.items() if number}
 
 
 def logged(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
@@ -291,7 +292,7 @@ def test_two_watches_at_the_same_time_write_one_message() -> None:
         states.append(write(*arguments))
         return states[-1]
 
-    jobs.watch.ledger.write_watch_state = write_second  # type: ignore[method-assign]
+    jobs.watch.ledger.write_watch_state = write_second  # type: ignore[method-assign,assignment]
     jobs.run()
     assert states[1:] == [True, False]
     assert len(jobs.watch.ledger.notices) == 1

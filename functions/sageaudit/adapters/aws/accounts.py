@@ -113,6 +113,10 @@ class AccountClients:
         external_id = members.external_id
         return cls(session, own_account, members.role, clock, external_id=external_id)
 
+    def is_own(self, account: str) -> bool:
+        """Returns whether an account is read with the session's own credentials."""
+        return account == self._own
+
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 

@@ -99,6 +99,9 @@ MEMBER_ACTIONS = tuple(
     sorted({*sagemaker.AUDIT_PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.LIST_PERMISSIONS})
 )
 """Actions that a member account's role must permit. Prices are read in the home account."""
+OWN_ACTIONS = tuple(sorted(sagemaker.LIST_PERMISSIONS))
+"""Actions that are checked in further regions of the home account: its own role allows them.
+"""
 
 
 def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, AwsError]:
@@ -114,7 +117,6 @@ def missing_permissions(accounts: AccountClients, account: str, region: str) -> 
     def client_of(service: str, client_region: str) -> Any:
         return accounts.client_factory(service)(account, client_region)
 
-    errors = {
-        action: check_permission(action, client_of, region, account) for action in MEMBER_ACTIONS
-    }
+    actions = OWN_ACTIONS if accounts.is_own(account) else MEMBER_ACTIONS
+    errors = {action: check_permission(action, client_of, region, account) for action in actions}
     return {action: error for action, error in errors.items() if error is not None}

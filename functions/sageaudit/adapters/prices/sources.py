@@ -15,6 +15,7 @@ it. `python -m tools.ec2_rates` renews the EC2 rates.
 from __future__ import annotations
 
 import json
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
@@ -256,12 +257,14 @@ class PricedMarkets:
     """Implements Markets. Each job gets a price book of the same sources.
 
     Recent markets are cached. Jobs of one day share a market, as long as the prices do not change.
+    Threads may share it: one of them reads a price list, and the others wait for it.
     """
 
     def __init__(self, types: Mapping[str, InstanceType], sources: Sequence[PriceSource]) -> None:
         self._types = types
         self._sources = sources
         self._cached_markets: deque[Market] = deque(maxlen=_CACHED_MARKETS)
+        self._lock = threading.Lock()
 
     def market(
         self, job: Job, now: datetime, recorded_prices: SourcePrices | None = None
@@ -270,6 +273,10 @@ class PricedMarkets:
 
         `recorded_prices` are used before the prices of all sources.
         """
+        with self._lock:
+            return self._market(job, now, recorded_prices)
+
+    def _market(self, job: Job, now: datetime, recorded_prices: SourcePrices | None) -> Market:
         component = job.kind.spec.component
         source_prices = (source.read(job.region, component) for source in self._sources)
         known_prices = (

@@ -119,6 +119,9 @@ def parse_members(reader: TableReader, regions: list[str]) -> MemberAccounts:
     )
     for account in reader.unread_keys():
         roles[account] = _role_arn(reader, account)
+    for account in members.regions_by_account:
+        if not members.includes_account(account):
+            raise reader.error("group", f"names {account}, which is not a member")
     return members
 
 

@@ -56,7 +56,9 @@ class TableReader:
         """Returns the readers of an array of tables. Raises BadPolicy for any other value."""
         rows = self.read(key, object, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self.error(key, f"is not a list of tables: write [[{key}]]")
+            raise self.error(
+                key, f"is not a list of tables: write [[{full_key((*self.path, key))}]]"
+            )
         return [TableReader(row, (*self.path, key, index)) for index, row in enumerate(rows)]
 
     def amount(

@@ -135,7 +135,9 @@ def _member_lines(digest: Digest) -> list[CardLine]:
     named = [str(member.account_region) for member in members[:_MAX_MEMBERS]]
     others = len(members) - len(named)
     names = [*named, *([f"{others} more"] if others else [])]
-    text = f"{count_text(len(members), 'member')} cannot be read since {since.date()}"
+    count = count_text(len(members), "member")
+    since_text = "since" if len(members) == 1 else "the first since"
+    text = f"{count} cannot be read, {since_text} {since.date()}"
     advice = "`sageaudit doctor --stack NAME --members` says why"
     return [CardLine(f"{text}: {', '.join(names)}; {advice}", "Not read")]
 

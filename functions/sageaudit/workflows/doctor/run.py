@@ -1,7 +1,7 @@
 """Runs the checks of `sageaudit doctor`.
 
-The deployed sweep function checks the members, since only it may assume their roles. The history
-shows whether their events arrive.
+The deployed sweep function checks the members, since only the functions may assume their roles.
+Heartbeats, or else the history, show whether their events arrive.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _check_events_arrive(
     """
     account, region = row["account"], row["region"]
     name = f"events of {account} in {region}"
-    if row["last_seen_at"] is not None:
+    if row["template_version"] is not None:
         seen_text = f"the last one arrived at {row['last_seen_at']}"
         return (
             failed_check(name, seen_text, _DEPLOY_MEMBER)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sageaudit.domain.job.ref import AccountRegion
-from sageaudit.domain.members import Member
+from sageaudit.domain.members import Member, denial_reason, last_heard_at
 from sageaudit.workflows.side_by_side import MAX_RUNNING, run_side_by_side
 from sageaudit.workflows.sweep.lists import SweepDependencies
 
@@ -26,10 +26,12 @@ def describe_members(deps: SweepDependencies, last_place: str, until: datetime) 
     None), `is_gone`, `is_silent`, `template_version` (or None), `waiting_events` (a number).
     """
     now, registered = deps.clock(), deps.registry.members()
-    audited = set(deps.scope.audited(registered, now))
+    heard_at = last_heard_at(registered.values())
+    # A member that left the policy is named as long as its events arrive.
+    heard = {place for place, member in registered.items() if member.last_seen_at is not None}
     members = {
         _place(account_region): registered.get(account_region) or Member(account_region)
-        for account_region in audited | registered.keys()
+        for account_region in heard.union(deps.scope.audited(registered))
         if account_region != deps.scope.home
     }
     places = [place for place in sorted(members) if place > last_place]
@@ -38,14 +40,14 @@ def describe_members(deps: SweepDependencies, last_place: str, until: datetime) 
         if rows and deps.clock() >= until:
             return {"members": rows, "next": _place_of_row(rows[-1])}
         lanes: list[Iterator[Callable[[], Row]]] = [
-            iter([partial(_describe, deps, members[place], now)])
+            iter([partial(_describe, deps, members[place], now, heard_at)])
             for place in places[start : start + MAX_RUNNING]
         ]
         rows += sorted(run_side_by_side(lanes, deps.workers), key=_place_of_row)
     return {"members": rows, "next": None}
 
 
-def _describe(deps: SweepDependencies, member: Member, now: datetime) -> Row:
+def _describe(deps: SweepDependencies, member: Member, now: datetime, heard_at: datetime) -> Row:
     account_region, denial = member.account_region, member.denial
     is_audited = deps.scope.includes(account_region)
     errors = deps.check_member(account_region.account, account_region.region) if is_audited else {}
@@ -58,9 +60,9 @@ def _describe(deps: SweepDependencies, member: Member, now: datetime) -> Row:
         "account": account_region.account,
         "region": account_region.region,
         "is_audited": is_audited,
-        "missing_permissions": {action: str(error) for action, error in errors.items()},
+        "missing_permissions": {action: denial_reason(error) for action, error in errors.items()},
         **{name: moment and moment.isoformat() for name, moment in moments.items()},
-        "is_gone": member.is_gone(now),
+        "is_gone": member.is_gone(heard_at),
         "is_silent": member.is_silent(now),
         "template_version": member.template_version,
         "waiting_events": sum(1 for _ in deps.registry.waiting_events(account_region)),

@@ -20,7 +20,7 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import AccountRegion, JobRef
-from sageaudit.domain.members import ASSUME_ROLE, Denial, Member
+from sageaudit.domain.members import ASSUME_ROLE, Denial, Member, denial_reason
 from sageaudit.domain.sweep import (
     MAX_RUNNING_JOBS,
     JobList,
@@ -87,13 +87,16 @@ class SweepSummary(Struct, frozen=True):
     """A sweep as a whole.
 
     `oldest_list_age`: the time since the last complete reading of the list for which that is
-    longest; lists that members deny do not count. `denying_count`: how many of the other accounts
-    and regions (`member_count`) deny something.
+    longest; lists that members deny do not count. `denying_count`: how many accounts and regions of
+    other accounts (`member_count`) deny something. `failed_list_count`: how many of the lists that
+    were tried failed for another reason.
     """
 
     oldest_list_age: timedelta
     member_count: int
     denying_count: int
+    tried_list_count: int = 0
+    failed_list_count: int = 0
 
 
 SweepPart = DueAuditsSent | MemberChecked | ListSweepResult | RegionStored | SweepSummary
@@ -106,7 +109,6 @@ def sweep(deps: SweepDependencies) -> Iterator[SweepPart]:
     Raises AwsError before the first part.
     """
     deps.sweep_store.record_installation()
-    now = deps.clock()
     members, stored = deps.registry.members(), deps.sweep_store.swept_regions()
     regions = [
         _RegionSweep(
@@ -114,11 +116,11 @@ def sweep(deps: SweepDependencies) -> Iterator[SweepPart]:
             members.get(account_region) or Member(account_region),
             stored.get(account_region) or SweptRegion(),
         )
-        for account_region in deps.scope.audited(members, now)
+        for account_region in deps.scope.audited(members)
     ]
     regions.sort(key=lambda region: (region.member.denial is not None, region.last_tried_at))
     lanes: list[Iterator[Callable[[], SweepPart]]] = [
-        iter([partial(_send_due, deps)]),
+        iter([partial(_send_due, deps, members)]),
         *(region.calls() for region in regions),
     ]
     yield from run_side_by_side(lanes, deps.workers)
@@ -127,9 +129,17 @@ def sweep(deps: SweepDependencies) -> Iterator[SweepPart]:
 
 def _summary(regions: list[_RegionSweep], deps: SweepDependencies) -> SweepSummary:
     ages = [age for region in regions for age in region.list_ages(deps.clock())]
-    others = [region for region in regions if region.account_region != deps.scope.home]
+    # Lists of the home account's further regions are read with the function's own role.
+    home_account = deps.scope.home.account
+    others = [region for region in regions if region.account_region.account != home_account]
     denying_count = sum(region.member.denial is not None for region in others)
-    return SweepSummary(max(ages, default=timedelta()), len(others), denying_count)
+    return SweepSummary(
+        max(ages, default=timedelta()),
+        len(others),
+        denying_count,
+        sum(region.tried_count for region in regions),
+        sum(region.failed_count for region in regions),
+    )
 
 
 class _RegionSweep:
@@ -141,6 +151,7 @@ class _RegionSweep:
         self._deps = deps
         self._lists: dict[JobKind, ListState] = dict(stored.lists)
         self._running_jobs = dict(stored.running_jobs)
+        self.tried_count = self.failed_count = 0
         self._is_changed = self._is_denial_new = False
         self._is_slow = False
 
@@ -156,7 +167,8 @@ class _RegionSweep:
         them: they would also wait for all retries.
         """
         denial = self.member.denial
-        if denial is not None and denial.should_check(self._deps.clock()):
+        should_check = denial is not None and denial.should_check(self._deps.clock())
+        if denial is not None and should_check and not self._deps.is_out_of_time():
             yield partial(self._check_member, denial)
         for kind in sorted(JobKind, key=lambda kind: _tried_at(self._lists.get(kind))):
             if self._is_slow or self._deps.is_out_of_time():
@@ -187,6 +199,8 @@ class _RegionSweep:
             self._lists[kind] = list_sweep.state
         self._running_jobs[kind] = list_sweep.running_jobs
         self._is_changed = True
+        self.tried_count += 1
+        self.failed_count += result.error is not None
         took = self._deps.clock() - began_at
         self._is_slow = result.error is not None and took > SLOW_LIST
         if result.denial is not None:
@@ -227,9 +241,10 @@ class _RegionSweep:
             if self._deps.scope.is_denied_by_member(self.account_region, error)
         }
         if refusals:
-            return Denial(denial.since, now, tuple(refusals), str(next(iter(refusals.values()))))
+            reason = denial_reason(next(iter(refusals.values())))
+            return Denial(denial.since, now, tuple(refusals), reason, is_confirmed=True)
         # If requests were throttled or not answered, nothing new is known.
-        return replace(denial, checked_at=now) if errors else None
+        return replace(denial, checked_at=now, is_confirmed=True) if errors else None
 
     def _send_waiting(self, denial: Denial | None) -> tuple[int, bool]:
         """Returns how many events were sent, and whether the time was enough for all.
@@ -242,8 +257,7 @@ class _RegionSweep:
         for key, event in deps.registry.waiting_events(self.account_region):
             if deps.is_out_of_time():
                 return sent_count, False
-            describe = f"sagemaker:{event.kind.spec.describe_call}"
-            if denial is None or not denial.denies(describe):
+            if denial is None or not denial.denies_job(event.kind):
                 record = SentEvent(deps.clock(), None, waited_for_member=True)
                 send_event(deps, event.body, key, record)
                 deps.registry.remove_waiting_event(key, event)
@@ -252,7 +266,7 @@ class _RegionSweep:
 
     def _store(self) -> RegionStored:
         rows = [row for rows in self._running_jobs.values() for row in rows]
-        kept = set(sorted(rows, key=lambda row: row.created_at, reverse=True)[:MAX_RUNNING_JOBS])
+        kept = set(sorted(rows, key=lambda row: row.created_at)[:MAX_RUNNING_JOBS])
         running_jobs = {
             kind: tuple(row for row in rows if row in kept)
             for kind, rows in self._running_jobs.items()
@@ -271,7 +285,7 @@ def _tried_at(state: ListState | None) -> datetime:
     return (state and state.tried_at) or _NEVER
 
 
-def _send_due(deps: SweepDependencies) -> DueAuditsSent:
+def _send_due(deps: SweepDependencies, members: Mapping[AccountRegion, Member]) -> DueAuditsSent:
     """Sends the events of due runs that were not sent recently, longest due first."""
     now, sent_count = deps.clock(), 0
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
@@ -279,7 +293,7 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
         for run in due_runs:
             if deps.is_out_of_time():
                 break
-            sent_count += _send_due_run(deps, run, now)
+            sent_count += _send_due_run(deps, members, run, now)
     except AwsError as error:
         return DueAuditsSent(sent_count, error, _take_unreadable(deps.history))
     return DueAuditsSent(sent_count, None, _take_unreadable(deps.history))
@@ -289,13 +303,22 @@ def _take_unreadable(history: History) -> tuple[str, ...]:
     return tuple(map(str, history.take_unreadable()))
 
 
-def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
+def _send_due_run(
+    deps: SweepDependencies,
+    members: Mapping[AccountRegion, Member],
+    run: AuditSummary,
+    now: datetime,
+) -> bool:
     """Sends the event of a due run.
 
-    Returns False if the event was sent recently, or if this deployment does not audit the run.
+    Returns False if the event was sent recently, if this deployment does not audit the run, or if
+    the run's account and region denies access to it.
     """
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or not deps.scope.includes(ref.account_region):
+        return False
+    member = members.get(ref.account_region)
+    if member is not None and member.denies_job(ref.kind):
         return False
     last_record = deps.sweep_store.event_record(run.key)
     if (

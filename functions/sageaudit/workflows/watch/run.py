@@ -20,15 +20,15 @@ from sageaudit.workflows.watch.running_job import JobCheck, RunningJobCheck, Wat
 
 T = TypeVar("T")
 MAX_PARALLEL_IN_REGION = 4
-"""The same for one account and region: with about three requests to SageMaker and one to CloudWatch
-a second and lane, they stay below the rates of `adapters/aws/pace.py`."""
+"""The maximum number of jobs of one account and region that are checked at the same time: with
+about three requests to SageMaker and one to CloudWatch a second and lane, they stay below the rates
+of `adapters/aws/pace.py`."""
 
 
 def watched_jobs(
     scope: AuditScope,
     swept: Mapping[AccountRegion, SweptRegion],
     members: Mapping[AccountRegion, Member],
-    now: datetime,
 ) -> list[ListedJob]:
     """Returns the running jobs that the last lists of all audited accounts and regions showed.
 
@@ -36,17 +36,12 @@ def watched_jobs(
     """
     return [
         row
-        for account_region in scope.audited(members, now)
+        for account_region in scope.audited(members)
         if (region := swept.get(account_region)) is not None
         for rows in region.running_jobs.values()
         for row in rows
-        if not _is_denied(row, members.get(account_region))
+        if not members.get(account_region, Member(account_region)).denies_job(row.ref.kind)
     ]
-
-
-def _is_denied(row: ListedJob, member: Member | None) -> bool:
-    describe = f"sagemaker:{row.ref.kind.spec.describe_call}"
-    return member is not None and member.denial is not None and member.denial.denies(describe)
 
 
 def check_running_jobs(

@@ -27,12 +27,19 @@ READ_KEYS = (keys.MEMBERS_PK, keys.WAITING_PREFIX)
 MEMBER_WRITES: TableWrites = {"dynamodb:UpdateItem": (keys.MEMBERS_PK,)}
 ADD_EVENT_WRITES: TableWrites = {"dynamodb:PutItem": (keys.WAITING_PREFIX,)}
 REMOVE_EVENT_WRITES: TableWrites = {"dynamodb:DeleteItem": (keys.WAITING_PREFIX,)}
-_MEMBER_DAYS = 90
-"""Days to keep a member after its last change, so that `doctor` can name members that left."""
 _EVENT_DAYS = 400
 """Days to keep a waiting event: CloudWatch keeps hourly metrics for 455."""
+_MEMBER_DAYS = _EVENT_DAYS + 45
+"""Days to keep a member after its last change: longer than its events, which only its denial makes
+sweeps look for. Until then `doctor` names members that left."""
 _REPEATED_AT = "denial_repeated_at"
-_DENIAL_NAMES = ("denied_since", "denied_checked_at", "denied_actions", "denied_reason")
+_DENIAL_NAMES = (
+    "denied_since",
+    "denied_checked_at",
+    "denied_actions",
+    "denied_reason",
+    "denial_is_confirmed",
+)
 
 
 class DynamoMemberRegistry:
@@ -160,7 +167,7 @@ class DynamoMemberRegistry:
 
 def _denial_item(denial: Denial) -> Item:
     since, checked_at = moment_text(denial.since), moment_text(denial.checked_at)
-    values = since, checked_at, list(denial.actions), denial.reason
+    values = since, checked_at, list(denial.actions), denial.reason, denial.is_confirmed
     expires_at = epoch_s(denial.checked_at + timedelta(days=_MEMBER_DAYS))
     return dict(zip(_DENIAL_NAMES, values, strict=True)) | {TTL_ATTRIBUTE: expires_at}
 
@@ -172,9 +179,13 @@ def _read_member(item: Mapping[str, Any]) -> Member:
     }
     denial = None
     if _DENIAL_NAMES[0] in item:
-        since, checked_at, actions, reason = (item[name] for name in _DENIAL_NAMES)
+        since, checked_at, actions, reason, is_confirmed = (item[name] for name in _DENIAL_NAMES)
         denial = Denial(
-            parse_moment(since), parse_moment(checked_at), tuple(map(str, actions)), str(reason)
+            parse_moment(since),
+            parse_moment(checked_at),
+            tuple(map(str, actions)),
+            str(reason),
+            bool(is_confirmed),
         )
     version = item.get("template_version")
     return Member(
