@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -36,8 +37,7 @@ REGION_OFF = NoCredentials("The AWS credentials are expired or not valid")
 
 def member_event(**envelope: Any) -> str:
     """Returns the event of a member's job."""
-    detail = {"TrainingJobArn": ARN}
-    return job_event(envelope={"account": OTHER} | envelope, **detail)
+    return job_event(envelope={"account": OTHER} | envelope, TrainingJobArn=ARN)
 
 
 def heartbeat(account: str = OTHER, **changes: Any) -> str:
@@ -302,20 +302,19 @@ def audit_killed_at(number: int) -> AuditFunction:
     """Returns the function after a delivery that died at this step of its table; it was denied."""
     function = organization()
     deny(function, until_min=12 * 60)
-    step = die_at_step(number)
-    function.registry = with_steps(function.registry, step)
-    notes, record = function.notes, function.notes.record_event_sent
+    registry, step = function.registry, die_at_step(number)
+    function.registry = with_steps(registry, step)
+    record = function.notes.record_event_sent
 
     def record_with_steps(*arguments: Any) -> None:
         step()
         record(*arguments)
         step()
 
-    notes.record_event_sent = record_with_steps  # type: ignore[method-assign]
     function.send(member_event())
-    function.run(6)
-    function.registry = function.registry.target
-    del notes.record_event_sent
+    with patch.object(function.notes, "record_event_sent", record_with_steps):
+        function.run(6)
+    function.registry = registry
     return function
 
 

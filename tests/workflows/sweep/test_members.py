@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import repeat
-from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -242,13 +242,9 @@ def test_a_check_whose_result_is_not_stored_is_a_failure_and_is_repeated() -> No
     denied(flow, lists, OTHER, NO_ROLE)
     sweep_at(flow, NOON)
 
-    def refuse(*_: Any) -> None:
-        raise Throttled("busy")
-
-    flow.registry.replace_denial = refuse  # type: ignore[method-assign]
-    parts = sweep_at(flow, NOON + 15 * MINUTE)
+    with patch.object(flow.registry, "replace_denial", side_effect=Throttled("busy")):
+        parts = sweep_at(flow, NOON + 15 * MINUTE)
     assert [str(error) for error in errors(parts)] == ["busy"]
-    del flow.registry.replace_denial
     assert not errors(sweep_at(flow, NOON + 30 * MINUTE))
 
 
@@ -397,12 +393,13 @@ def test_doctor_reads_the_members_in_pages() -> None:
         return {}
 
     deps = replace(flow.dependencies(lambda: False), check_member=check_member)
-    rows, place, pages = list[dict[str, Any]](), "", 0
-    while place is not None:
-        answer = describe_members(deps, place, flow.now + timedelta(seconds=40))
-        rows, place, pages = rows + answer["members"], answer["next"], pages + 1
+    answers = [describe_members(deps, "", flow.now + timedelta(seconds=40))]
+    while answers[-1]["next"] is not None:
+        until = flow.now + timedelta(seconds=40)
+        answers.append(describe_members(deps, answers[-1]["next"], until))
+    rows = [row for answer in answers for row in answer["members"]]
     assert [row["account"] for row in rows] == accounts == sorted(checks)
-    assert pages == 2
+    assert len(answers) == 2
 
 
 def test_doctor_shows_what_is_known_of_each_member() -> None:
