@@ -53,7 +53,7 @@ class Denial(Struct, frozen=True):
     @classmethod
     def from_error(cls, error: AwsError, now: datetime) -> Denial:
         """Returns the denial that an error of a member shows."""
-        return cls(now, now, (denied_action(error),), str(error))
+        return cls(now, now, (denied_action(error),), denial_reason(error))
 
     def denies(self, action: str) -> bool:
         """Returns whether a call is certain to be denied."""
@@ -146,6 +146,16 @@ class AuditScope(Struct, frozen=True):
 def denied_action(error: AwsError) -> str:
     """Returns the action that an error of a member names; AssumeRole if it names none."""
     return (isinstance(error, AccessDenied) and error.action) or ASSUME_ROLE
+
+
+def denial_reason(error: AwsError) -> str:
+    """Returns why a member denies access. `sageaudit` itself has credentials that are valid."""
+    if isinstance(error, NoCredentials):
+        return (
+            "AWS does not accept the credentials of the member's role in this region: the account"
+            " has probably not enabled it"
+        )
+    return str(error)
 
 
 class Heartbeat(Struct, frozen=True):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sageaudit.domain.job.ref import AccountRegion
-from sageaudit.domain.members import Member
+from sageaudit.domain.members import Member, denial_reason
 from sageaudit.workflows.side_by_side import MAX_RUNNING, run_side_by_side
 from sageaudit.workflows.sweep.lists import SweepDependencies
 
@@ -58,7 +58,7 @@ def _describe(deps: SweepDependencies, member: Member, now: datetime) -> Row:
         "account": account_region.account,
         "region": account_region.region,
         "is_audited": is_audited,
-        "missing_permissions": {action: str(error) for action, error in errors.items()},
+        "missing_permissions": {action: denial_reason(error) for action, error in errors.items()},
         **{name: moment and moment.isoformat() for name, moment in moments.items()},
         "is_gone": member.is_gone(now),
         "is_silent": member.is_silent(now),

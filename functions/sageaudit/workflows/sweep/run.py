@@ -20,7 +20,7 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import AccountRegion, JobRef
-from sageaudit.domain.members import ASSUME_ROLE, Denial, Member
+from sageaudit.domain.members import ASSUME_ROLE, Denial, Member, denial_reason
 from sageaudit.domain.sweep import (
     MAX_RUNNING_JOBS,
     JobList,
@@ -226,7 +226,8 @@ class _RegionSweep:
             if self._deps.scope.is_denied_by_member(self.account_region, error)
         }
         if refusals:
-            return Denial(denial.since, now, tuple(refusals), str(next(iter(refusals.values()))))
+            reason = denial_reason(next(iter(refusals.values())))
+            return Denial(denial.since, now, tuple(refusals), reason)
         # If requests were throttled or not answered, nothing new is known.
         return replace(denial, checked_at=now) if errors else None
 
