@@ -44,7 +44,8 @@ from tests.fakes.jobs import REGION
 from tests.integration.alarm_states import AlarmStates
 from tests.integration.whole_flow import Scene, a_failed_job, renamed, scene
 
-DAY_START = datetime(2026, 5, 20, 0, 0, tzinfo=UTC)
+DAY_START = datetime(2026, 5, 21, 0, 0, tzinfo=UTC)
+"""A Thursday: the digest after three more days is of its week."""
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MENDED_AT = DAY_START + 14 * HOUR
 """When the first broken member, which lacks the role at first, can be read again."""
