@@ -294,6 +294,21 @@ def test_only_events_whose_jobs_can_be_described_are_sent() -> None:
     assert len(list(flow.registry.waiting_events(MEMBER))) == 1
 
 
+def test_events_for_which_a_sweep_has_no_time_are_sent_by_the_next_one() -> None:
+    """The member stays denied until then, so that it is checked again."""
+    flow, _ = flow_of(OTHER)
+    for name in "abcde":
+        wait(flow, name)
+    flow.registry.add_denial(MEMBER, Denial.from_error(NO_ROLE, NOON - MINUTE))
+    flow.now = NOON
+    list(sweep(flow.dependencies(lambda: len(flow.queue.messages) >= 2)))
+    assert flow.events == [{"name": "a"}, {"name": "b"}]
+    assert flow.registry.members()[MEMBER].denial is not None
+    sweep_at(flow, NOON + 15 * MINUTE)
+    assert flow.events == [{"name": name} for name in "abcde"]
+    assert flow.registry.members()[MEMBER].denial is None
+
+
 def test_a_listed_job_whose_event_waits_is_neither_lost_nor_missing() -> None:
     """The alarm about lost events stays quiet for as long as the member denies Describe."""
     flow = SweepFlow(NOON - DAY, accounts=(ACCOUNT, OTHER))

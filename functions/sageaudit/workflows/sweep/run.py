@@ -206,9 +206,9 @@ class _RegionSweep:
         try:
             errors = deps.check_member(self.account_region.account, self.account_region.region)
             checked = self._new_denial(denial, errors, now)
-            sent_count = self._send_waiting(checked)
+            sent_count, are_all_sent = self._send_waiting(checked)
             if checked is None:
-                is_cleared = deps.registry.clear_denial(self.account_region, now)
+                is_cleared = are_all_sent and deps.registry.clear_denial(self.account_region, now)
                 checked = None if is_cleared else denial
             else:
                 deps.registry.replace_denial(self.account_region, checked)
@@ -231,19 +231,24 @@ class _RegionSweep:
         # If requests were throttled or not answered, nothing new is known.
         return replace(denial, checked_at=now) if errors else None
 
-    def _send_waiting(self, denial: Denial | None) -> int:
-        # The denial is removed after the last event, so that a sweep that stops here is repeated.
+    def _send_waiting(self, denial: Denial | None) -> tuple[int, bool]:
+        """Sends the events of jobs that can be described. Returns how many, and if in time.
+
+        The denial is removed after the last event, so that a sweep that stops here is repeated.
+        """
         deps, sent_count = self._deps, 0
         if denial is not None and ASSUME_ROLE in denial.actions:
-            return 0
+            return 0, True
         for key, event in deps.registry.waiting_events(self.account_region):
+            if deps.is_out_of_time():
+                return sent_count, False
             describe = f"sagemaker:{event.kind.spec.describe_call}"
             if denial is None or not denial.denies(describe):
                 record = SentEvent(deps.clock(), None, waited_for_member=True)
                 send_event(deps, event.body, key, record)
                 deps.registry.remove_waiting_event(key, event)
                 sent_count += 1
-        return sent_count
+        return sent_count, True
 
     def _store(self) -> RegionStored:
         rows = [row for rows in self._running_jobs.values() for row in rows]
