@@ -221,9 +221,9 @@ def _tags(value: Any) -> dict[str, str]:
         pairs = dict(part.strip().partition("=")[::2] for part in value.split(","))
     if not isinstance(pairs, Mapping):
         raise _BadValue(f"must be an object of keys and values, not {value!r}")
-    for key, value in pairs.items():
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            raise _BadValue(f"the value of {key!r} must be a text, not {value!r}")
+    for key, text in pairs.items():
+        if not isinstance(text, str | int) or isinstance(text, bool):
+            raise _BadValue(f"the value of {key!r} must be a text, not {text!r}")
     tags = {str(key): str(text) for key, text in pairs.items()}
     for key, text in tags.items():
         if not (_TAG_KEY.match(key) and _TAG_VALUE.match(text)):

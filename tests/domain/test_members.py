@@ -227,6 +227,13 @@ def test_a_refusal_without_an_action_counts_as_that_of_the_role() -> None:
     assert Denial.from_error(NO_LISTS, NOON).actions == ("sagemaker:ListTrainingJobs",)
 
 
+def test_a_region_that_is_not_enabled_is_named_as_the_probable_cause() -> None:
+    """AWS only says that the credentials are not valid; nobody has to log in again."""
+    error = NoCredentials("The AWS credentials are not valid: log in again")
+    assert "the account has probably not enabled it" in Denial.from_error(error, NOON).reason
+    assert DENIAL.reason == "no such role"
+
+
 # Heartbeats
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,11 +13,15 @@ import yaml  # type: ignore[import-untyped]
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.cloudformation.models import cloudformation_backends
+from moto.events.models import EventPattern
 
 from infra.members import TEMPLATE, assumable_roles, create_forwarding, delete_forwarding
 from infra.settings import Settings
 from sageaudit.adapters.aws import cloudwatch, sagemaker
 from sageaudit.adapters.aws.accounts import role_arn
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import AccountRegion
+from sageaudit.domain.members import TEMPLATE_VERSION, parse_heartbeat
 from sageaudit.domain.policy.scope import MEMBER_ROLE, MemberAccounts
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, only_resource, read
 
@@ -32,6 +37,8 @@ LONGEST = {
 """Characters, by the default quotas. What is too long for the inline policies of a role, the CDK
 puts into a managed one. A queue's policy counts with its attributes."""
 LONGEST_NAME = 64
+FORWARDING = {"ForwardRole", "ForwardRule", "HeartbeatRole", "HeartbeatGroup", "Heartbeat"}
+"""The resources of a member that send its events home."""
 
 
 def documents(template: Template) -> Iterator[tuple[str, str]]:
@@ -155,17 +162,62 @@ def test_a_member_lets_read_what_the_code_reads_there_and_nothing_else() -> None
 
 
 def test_a_member_forwards_what_the_stack_takes(templates: Path) -> None:
-    """The same pattern; the bus and the role by the names that the stack has."""
+    """The ends of jobs, replays and heartbeats; the bus has the name that the stack gives it."""
     template = read(templates, "organization.json")
     rule = MEMBER["Resources"]["ForwardRule"]["Properties"]
-    assert (
-        rule["EventPattern"]
-        == only_resource(template, "AWS::Events::Rule", "TriggerMemberJobEnded")["EventPattern"]
-    )
+    taken = [
+        only_resource(template, "AWS::Events::Rule", f"TriggerMember{name}")["EventPattern"]
+        for name in ("JobEnded", "Heartbeat")
+    ]
+    forwarded = rule["EventPattern"]
+    assert sorted(forwarded["source"]) == sorted(chain(*(part["source"] for part in taken)))
+    detail_types = chain(*(part["detail-type"] for part in taken))
+    assert sorted(forwarded["detail-type"]) == sorted(detail_types)
+    for event, is_forwarded in _events():
+        matches = [EventPattern(None, pattern).matches_event(event) for pattern in taken]
+        assert any(matches) is is_forwarded, event
+        assert EventPattern(None, forwarded).matches_event(event) is is_forwarded, event
     [target] = rule["Targets"]
     names = values(OTHER, FAR)
     assert filled(target["Arn"], names) == f"arn:aws:events:{REGION}:{HOME}:event-bus/SageAudit"
     assert target["RoleArn"] == {"Fn::GetAtt": ["ForwardRole", "Arn"]}
+
+
+def _events() -> Iterator[tuple[Any, bool]]:
+    """Yields events of a member's default bus, and whether they are forwarded."""
+    for kind in JobKind:
+        for status, is_final in (("Completed", True), ("InProgress", False)):
+            event = {
+                "source": "aws.sagemaker",
+                "detail-type": kind.spec.detail_type,
+                "detail": {f"{kind.spec.prefix}JobStatus": status},
+            }
+            yield event, kind.spec.has_event and is_final
+            yield event | {"source": "aws.s3"}, False
+    schedule = MEMBER["Resources"]["Heartbeat"]["Properties"]["Target"]
+    heartbeat = {
+        "source": schedule["EventBridgeParameters"]["Source"],
+        "detail-type": schedule["EventBridgeParameters"]["DetailType"],
+        "detail": json.loads(schedule["Input"]),
+    }
+    yield heartbeat, True
+    yield heartbeat | {"source": "aws.s3"}, False
+
+
+def test_a_member_sends_the_heartbeat_that_home_understands() -> None:
+    """It has the version that this home expects."""
+    target = MEMBER["Resources"]["Heartbeat"]["Properties"]["Target"]
+    event = {
+        "source": target["EventBridgeParameters"]["Source"],
+        "account": OTHER,
+        "region": FAR,
+        "time": "2026-05-20T12:00:00Z",
+        "detail": json.loads(target["Input"]),
+    }
+    heartbeat = parse_heartbeat(json.dumps(event))
+    assert heartbeat is not None
+    assert heartbeat.account_region == AccountRegion(OTHER, FAR)
+    assert heartbeat.template_version == TEMPLATE_VERSION
 
 
 def test_only_the_forwarding_rule_may_use_its_role() -> None:
@@ -250,9 +302,9 @@ def test_a_policy_names_a_members_role_with_its_path() -> None:
     [
         (HOME, REGION, "no", set()),
         (HOME, FAR, "no", set()),
-        (HOME, FAR, "yes", {"ForwardRole", "ForwardRule"}),
-        (OTHER, REGION, "no", {"ReadRole", "ForwardRole", "ForwardRule"}),
-        (OTHER, FAR, "no", {"ForwardRole", "ForwardRule"}),
+        (HOME, FAR, "yes", FORWARDING),
+        (OTHER, REGION, "no", {"ReadRole", *FORWARDING}),
+        (OTHER, FAR, "no", FORWARDING),
     ],
 )
 def test_what_a_member_makes_where(account: str, region: str, of_home: str, made: set[str]) -> None:
@@ -269,6 +321,7 @@ def test_what_a_member_makes_where(account: str, region: str, of_home: str, made
     ]
 
 
+@pytest.mark.filterwarnings("ignore:Tried to parse AWS..Scheduler:UserWarning")  # not in moto
 @mock_aws
 def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
     """Created, left alone, made anew after a creation that failed, and deleted."""

@@ -44,7 +44,8 @@ from tests.fakes.jobs import REGION
 from tests.integration.alarm_states import AlarmStates
 from tests.integration.whole_flow import Scene, a_failed_job, renamed, scene
 
-DAY_START = datetime(2026, 5, 20, 0, 0, tzinfo=UTC)
+DAY_START = datetime(2026, 5, 21, 0, 0, tzinfo=UTC)
+"""A Thursday: the digest after three more days is of its week."""
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MENDED_AT = DAY_START + 14 * HOUR
 """When the first broken member, which lacks the role at first, can be read again."""
@@ -301,20 +302,19 @@ def _job_step(org: Organization, account: str, step_count: int) -> int:
     return 1 + org.present.index(account) % (step_count // 2)
 
 
-def advance_days(org: Organization, days: int) -> None:
-    """Lets days pass with one heartbeat and one sweep each."""
-    for _ in range(days):
-        org.aws.clock.advance(DAY.total_seconds())
-        for account in filter(org.has_template, org.accounts):
-            org.send_heartbeat(account)
-        org.aws.advance()
+def advance_three_days(org: Organization) -> None:
+    """Lets three days pass, at whose end there are heartbeats and a sweep."""
+    org.aws.clock.advance(3 * DAY.total_seconds())
+    for account in filter(org.has_template, org.accounts):
+        org.send_heartbeat(account)
+    org.aws.advance()
 
 
 class DayResult(Struct, frozen=True):
     """What a day of an organization led to.
 
     `alarms` has the alarms that a value breached, by the time until which it was counted.
-    `doctor_lines` and `digest` are of four days later.
+    `doctor_lines` and `digest` are of three days later.
     """
 
     audits_by_account: dict[str, int]
@@ -327,7 +327,7 @@ class DayResult(Struct, frozen=True):
 
 
 def run_organization(org: Organization, step: timedelta) -> DayResult:
-    """Runs the day and four more days, and the digest after them."""
+    """Runs the day and three more days, and the digest after them."""
     alarms = run_day(org, step)
     audits = {account: org.audit_count(account) for account in org.accounts}
     waiting_count = org.waiting_count()
@@ -336,7 +336,7 @@ def run_organization(org: Organization, step: timedelta) -> DayResult:
         for function, names in _COUNTS.items()
         for name in names
     }
-    advance_days(org, 4)
+    advance_three_days(org)
     doctor_lines = org.doctor_lines()
     org.aws.digest()
     org.aws.advance()
@@ -374,7 +374,7 @@ def result_lines(org: Organization, result: DayResult) -> list[str]:
         ),
         f"dead letters: {result.dead_letter_count}",
         "",
-        "doctor --members, four days later:",
+        "doctor --members, three days later:",
         *result.doctor_lines,
         "",
         result.digest,

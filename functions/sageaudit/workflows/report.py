@@ -183,7 +183,8 @@ def assemble_account_report(
         (row for _, rows in recommendations_by_family for row in rows), recent_window.until
     )
     details = _Details(source, summaries)
-    families = next(sums_by.sums for sums_by in sums_by_column if sums_by.column == "Family")
+    # A period without jobs has no sums.
+    families = next((part.sums for part in sums_by_column if part.column == "Family"), {})
     top_changes = [*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)]
     details_by_index = details.read_all()
     return AccountReport(

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -301,21 +302,19 @@ def audit_killed_at(number: int) -> AuditFunction:
     """Returns the function after a delivery that died at this step of its table; it was denied."""
     function = organization()
     deny(function, until_min=12 * 60)
-    step = die_at_step(number)
-    registry = function.registry
+    registry, step = function.registry, die_at_step(number)
     function.registry = with_steps(registry, step)
-    notes, record = function.notes, function.notes.record_event_sent
+    record = function.notes.record_event_sent
 
     def record_with_steps(*arguments: Any) -> None:
         step()
         record(*arguments)
         step()
 
-    notes.record_event_sent = record_with_steps  # type: ignore[method-assign,assignment]
     function.send(member_event())
-    function.run(6)
+    with patch.object(function.notes, "record_event_sent", record_with_steps):
+        function.run(6)
     function.registry = registry
-    del notes.record_event_sent
     return function
 
 

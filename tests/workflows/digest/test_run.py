@@ -154,3 +154,11 @@ def test_a_report_without_time_takes_none_of_the_digest(history: SqliteHistory) 
     kept = Kept()
     assert sent(history, kept).report_error is None
     assert kept.done == ["alerts ranker", "2026-11-22.html", "written"]
+
+
+def test_a_history_without_jobs_has_a_digest_and_a_report() -> None:
+    """The stack is new, or nobody ran a job for a month."""
+    kept = Kept()
+    with SqliteHistory() as empty:
+        assert sent(empty, kept).report_error is None
+    assert kept.done == ["2026-11-22.html", "written"]

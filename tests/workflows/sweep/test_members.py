@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import repeat
-from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -242,13 +242,9 @@ def test_a_check_whose_result_is_not_stored_is_a_failure_and_is_repeated() -> No
     denied(flow, lists, OTHER, NO_ROLE)
     sweep_at(flow, NOON)
 
-    def refuse(*_: Any) -> None:
-        raise Throttled("busy")
-
-    flow.registry.replace_denial = refuse  # type: ignore[method-assign,assignment]
-    parts = sweep_at(flow, NOON + 15 * MINUTE)
+    with patch.object(flow.registry, "replace_denial", side_effect=Throttled("busy")):
+        parts = sweep_at(flow, NOON + 15 * MINUTE)
     assert [str(error) for error in errors(parts)] == ["busy"]
-    del flow.registry.replace_denial
     assert not errors(sweep_at(flow, NOON + 30 * MINUTE))
 
 
@@ -296,6 +292,21 @@ def test_only_events_whose_jobs_can_be_described_are_sent() -> None:
     sweep_at(flow, NOON)
     assert flow.events == [{"name": "readable"}]
     assert len(list(flow.registry.waiting_events(MEMBER))) == 1
+
+
+def test_events_for_which_a_sweep_has_no_time_are_sent_by_the_next_one() -> None:
+    """The member stays denied until then, so that it is checked again."""
+    flow, _ = flow_of(OTHER)
+    for name in "abcde":
+        wait(flow, name)
+    flow.registry.add_denial(MEMBER, Denial.from_error(NO_ROLE, NOON - MINUTE))
+    flow.now = NOON
+    list(sweep(flow.dependencies(lambda: len(flow.queue.messages) >= 2)))
+    assert flow.events == [{"name": "a"}, {"name": "b"}]
+    assert flow.registry.members()[MEMBER].denial is not None
+    sweep_at(flow, NOON + 15 * MINUTE)
+    assert flow.events == [{"name": name} for name in "abcde"]
+    assert flow.registry.members()[MEMBER].denial is None
 
 
 def test_a_listed_job_whose_event_waits_is_neither_lost_nor_missing() -> None:
@@ -397,13 +408,13 @@ def test_doctor_reads_the_members_in_pages() -> None:
         return {}
 
     deps = replace(flow.dependencies(lambda: False), check_member=check_member)
-    place: str | None = ""
-    rows, pages = list[dict[str, Any]](), 0
-    while place is not None:
-        answer = describe_members(deps, place, flow.now + timedelta(seconds=40))
-        rows, place, pages = rows + answer["members"], answer["next"], pages + 1
+    answers = [describe_members(deps, "", flow.now + timedelta(seconds=40))]
+    while answers[-1]["next"] is not None:
+        until = flow.now + timedelta(seconds=40)
+        answers.append(describe_members(deps, answers[-1]["next"], until))
+    rows = [row for answer in answers for row in answer["members"]]
     assert [row["account"] for row in rows] == accounts == sorted(checks)
-    assert pages == 2
+    assert len(answers) == 2
 
 
 def test_doctor_shows_what_is_known_of_each_member() -> None:

@@ -292,7 +292,7 @@ def test_two_watches_at_the_same_time_write_one_message() -> None:
         states.append(write(*arguments))
         return states[-1]
 
-    jobs.watch.ledger.write_watch_state = write_second  # type: ignore[method-assign,assignment]
-    jobs.run()
+    with patch.object(jobs.watch.ledger, "write_watch_state", write_second):
+        jobs.run()
     assert states[1:] == [True, False]
     assert len(jobs.watch.ledger.notices) == 1
