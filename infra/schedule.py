@@ -29,9 +29,13 @@ class ScheduleSpec:
 
 
 SWEEP_INTERVAL = cdk.Duration.minutes(15)
+_SWEEP_MINUTE = 2
+_WATCH_MINUTE = 9
+"""The minute of each quarter of an hour. Most sweeps have ended by then, so that the watch knows the
+newest jobs, and the two rarely run together: a new account allows only ten executions."""
 SWEEP_SCHEDULE = ScheduleSpec(
     "sageaudit: finds lost jobs, and sends due audits again",
-    f"rate({int(SWEEP_INTERVAL.to_minutes())} minutes)",
+    f"cron({_SWEEP_MINUTE}/15 * * * ? *)",
     SWEEP_INTERVAL,
 )
 
@@ -40,7 +44,7 @@ def watch_schedule(*, is_enabled: bool) -> ScheduleSpec:
     """Returns the schedule of the watch: as often as the sweep, which stores the running jobs."""
     return ScheduleSpec(
         "sageaudit: checks running jobs",
-        SWEEP_SCHEDULE.expression,
+        f"cron({_WATCH_MINUTE}/15 * * * ? *)",
         SWEEP_INTERVAL,
         is_enabled=is_enabled,
     )

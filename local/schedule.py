@@ -1,4 +1,4 @@
-"""A stand-in for EventBridge Scheduler: invokes sweep and watch at the template's rate."""
+"""A stand-in for EventBridge Scheduler: invokes sweep and watch as often as the template says."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from local.clock import LocalClock
 from local.stack import TEMPLATE
 
-_RATE = re.compile(r"rate\((\d+) minutes\)")
+_MINUTES = re.compile(r"cron\(\d+/(\d+) \* \* \* \? \*\)")
 
 
 class Schedule:
-    """The times of the stack's schedules with a rate; no times if they are off."""
+    """The times of sweep and watch, which are the same here; no times if they are off."""
 
     def __init__(self, clock: LocalClock, *, is_enabled: bool) -> None:
-        self.interval = _rate()
+        self.interval = _interval()
         self.is_enabled = is_enabled
         self._clock = clock
         self._next = clock.now() + self.interval
@@ -37,13 +37,13 @@ class Schedule:
         return self._next if self.is_enabled else None
 
 
-def _rate() -> timedelta:
-    """Returns the rate of the template's schedules, which moto does not create."""
+def _interval() -> timedelta:
+    """Returns the interval of the template's schedules, which moto does not create."""
     resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
     expressions = {
         resource["Properties"]["ScheduleExpression"]
         for resource in resources
         if resource["Type"] == "AWS::Scheduler::Schedule"
     }
-    [rate] = filter(None, map(_RATE.fullmatch, expressions))
-    return timedelta(minutes=int(rate[1]))
+    [minutes] = {match[1] for match in map(_MINUTES.fullmatch, expressions) if match}
+    return timedelta(minutes=int(minutes))

@@ -230,7 +230,7 @@ def test_a_refusal_without_an_action_counts_as_that_of_the_role() -> None:
 def test_a_region_that_is_not_enabled_is_named_as_the_probable_cause() -> None:
     """AWS only says that the credentials are not valid; nobody has to log in again."""
     error = NoCredentials("The AWS credentials are not valid: log in again")
-    assert "the account has probably not enabled it" in Denial.from_error(error, NOON).reason
+    assert "the region may not be enabled" in Denial.from_error(error, NOON).reason
     assert DENIAL.reason == "no such role"
 
 

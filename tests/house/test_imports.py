@@ -32,7 +32,10 @@ MAY_IMPORT = {
     "api": {*_BELOW_WORKFLOWS, "workflows"},
 }
 """A part of the package, and the other parts that it may import."""
-PURE_WORKFLOWS = ("audit", "notify", "deliver", "sweep", "digest", "report", "check")
+PURE_WORKFLOWS = (
+    *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
+    *("digest", "report", "check"),
+)
 """They use only ports, because Lambda runs them, or both Lambda and a person. The
 others, which a person alone starts, may use adapters."""
 ORDER = {
@@ -47,13 +50,15 @@ ORDER = {
             "bill",
             "resize",
             "policy",
+            "members",
             "audit",
             "guides",
         ),
         *("advice", "alert", "sweep", "running", "request", "reconcile"),
     ),
     "workflows": (
-        *("audit", "notify", "deliver", "sweep", "check", "report", "digest"),
+        *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
+        *("check", "report", "digest"),
         *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
     "output": ("text", "terminal", "html"),

@@ -54,12 +54,12 @@ def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> No
     assert set(by_name(template)) == {watch.name for watch in EVERY}
 
 
-def test_about_25_alarms_however_many_channels(quiet_template: dict[str, Any]) -> None:
+def test_about_30_alarms_however_many_channels(quiet_template: dict[str, Any]) -> None:
     """A channel adds none: ten metrics, the most that one may watch, are together in one alarm."""
     assert set(by_name(quiet_template)) == {watch.name for watch in every("sns")}
-    assert len(EVERY) == len(every("sns")) == 25
+    assert len(EVERY) == len(every("sns")) == 29
     many = every(*(f"channel-{number}" for number in range(20)))
-    assert len(many) == 26
+    assert len(many) == 30
     assert max(len(watch.sources) for watch in many) == 10
 
 
@@ -144,9 +144,12 @@ def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[
 
     A new alarm has no data. It is no change of its state, so that nobody is told in the first hour.
     """
-    assert [watch.name for watch in EVERY if watch.alarm_if_no_data] == ["SweepSilent"]
+    assert [watch.name for watch in EVERY if watch.alarm_if_no_data] == [
+        "SweepSilent",
+        "WatchSilent",
+    ]
     for name, alarm in by_name(template).items():
-        silent = name == "SweepSilent"
+        silent = name in names
         assert alarm["TreatMissingData"] == ("missing" if silent else "notBreaching")
         assert ("InsufficientDataActions" in alarm) == silent
         assert alarm["ComparisonOperator"] == (

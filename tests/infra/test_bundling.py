@@ -29,7 +29,7 @@ from sageaudit.rules import catalogue, version
 from tools.bench import start as cold_start
 
 POLICY = policy_file.load_policy(FUNCTIONS.parent / "policy.toml")
-HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")
+HANDLERS = ("audit", "notify", "deliver", "sweep", "watch", "digest")
 PYTHON = running_python()
 TAG = f"cp{PYTHON.replace('.', '')}"
 RUNS_ON_LAMBDA = re.compile(rf"(py2\.py3|py3|{TAG})-(none|abi3|{TAG})-(any|manylinux\w*_aarch64)")
@@ -54,11 +54,11 @@ context = SimpleNamespace(
     invoked_function_arn=f"arn:aws:lambda:us-east-1:111122223333:function:{name}",
     get_remaining_time_in_millis=lambda: 60_000,
 )
-if name not in {"sweep", "digest"}:
+if name not in {"sweep", "watch", "digest"}:
     answer = module.handler({"Records": []}, context)
     assert not (answer or {}).get("batchItemFailures"), answer
 rules = sorted(module for module in sys.modules if module.startswith("sageaudit.rules"))
-assert (name in {"audit", "sweep"}) == bool(rules), rules
+assert (name in {"audit", "watch"}) == bool(rules), rules
 """
 
 
@@ -281,7 +281,7 @@ def test_synth_says_when_the_interpreter_is_missing(
 def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
     """A clean interpreter starts it and gives it an empty batch; no network is touched.
 
-    Only `audit` and `sweep` load rules. There is no fingerprint key, which `audit` would read from
+    Only `audit` and `watch` load rules. There is no fingerprint key, which `audit` would read from
     Secrets Manager as it starts.
     """
     result = subprocess.run(

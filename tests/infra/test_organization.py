@@ -269,7 +269,7 @@ def test_a_member_trusts_roles_under_the_path_of_the_home(path: str) -> None:
     names = values(OTHER, REGION) | {"HomeRolePath": path}
     assert filled(statement["Condition"]["ArnEquals"]["aws:PrincipalArn"], names) == [
         f"arn:aws:iam::{HOME}:role{path}SageAudit-{REGION}-{function}"
-        for function in ("audit", "sweep")
+        for function in ("audit", "sweep", "watch")
     ]
 
 
@@ -321,7 +321,6 @@ def test_what_a_member_makes_where(account: str, region: str, of_home: str, made
     ]
 
 
-@pytest.mark.filterwarnings("ignore:Tried to parse AWS..Scheduler:UserWarning")  # not in moto
 @mock_aws
 def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
     """Created, left alone, made anew after a creation that failed, and deleted."""

@@ -11,9 +11,9 @@ from sageaudit.adapters.aws.stack_outputs import pascal_case
 from sageaudit.adapters.files.policy_file import load_policy
 from tests.infra.reading import OTHER_ROLE, of_type, only_resource, statements, text
 
-ROLES = ("Audit", "Notify", "Deliver", "SweepRole", "DigestRole")
-"""Of the functions. Those of the schedules invoke the sweep and the digest."""
-SCHEDULED = ("Sweep", "Digest")
+ROLES = ("Audit", "Notify", "Deliver", "SweepRole", "WatchRole", "DigestRole")
+"""Of the functions. Those of the schedules invoke sweep, watch and digest."""
+SCHEDULED = ("Sweep", "Watch", "Digest")
 JOBS = {
     f"arn:${{AWS::Partition}}:sagemaker:${{AWS::Region}}:${{AWS::AccountId}}:{kind}/*"
     for kind in (
@@ -29,7 +29,8 @@ NOTICES = {f"${{NoticesQueue{pascal_case(name)}.Arn}}" for name in CHANNELS}
 INDEXES_OF = {
     "Audit": {"by-family"},
     "Notify": {"by-family"},
-    "SweepRole": {"by-family", "due"},
+    "SweepRole": {"due"},
+    "WatchRole": {"by-family"},
     "DigestRole": {"by-account", "by-day", "by-family", "by-owner"},
 }
 REPORTS = "arn:${AWS::Partition}:s3:::local-reports/sageaudit/*"
@@ -44,7 +45,8 @@ ON_THE_TABLE = {
     "Audit": {"DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
-    "SweepRole": {"DescribeTable", "GetItem", "PutItem", "Query"},
+    "SweepRole": {"DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "UpdateItem"},
+    "WatchRole": {"GetItem", "PutItem", "Query", "UpdateItem"},
     "DigestRole": {"GetItem", "PutItem", "Query"},
 }
 READING_VERBS = ("Describe", "Get", "List")
@@ -164,12 +166,18 @@ TOUCHED = {
         "logs": {"${DeliverLog.Arn}"},
     },
     "SweepRole": {
-        "sagemaker": {"*", *JOBS},
-        "cloudwatch": {"*"},
-        "pricing": {"*"},
-        "dynamodb": {TABLE, f"{TABLE}/index/by-family", f"{TABLE}/index/due"},
+        "sagemaker": {"*"},
+        "dynamodb": {TABLE, f"{TABLE}/index/due"},
         "sqs": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
         "logs": {"${SweepLog.Arn}"},
+    },
+    "WatchRole": {
+        "sagemaker": {*JOBS},
+        "cloudwatch": {"*"},
+        "pricing": {"*"},
+        "dynamodb": {TABLE, f"{TABLE}/index/by-family"},
+        "sqs": {"${WatchScheduleDeadLetters.Arn}"},
+        "logs": {"${WatchLog.Arn}"},
     },
     "DigestRole": {
         "dynamodb": {TABLE, *(f"{TABLE}/index/{index}" for index in INDEXES_OF["DigestRole"])},
@@ -182,7 +190,7 @@ TOUCHED = {
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_touches_what_its_function_needs(template: dict[str, Any], role: str) -> None:
-    """`audit` and `sweep` describe jobs, and only `deliver` knows channels and their secrets."""
+    """`audit` and `watch` describe jobs, and only `deliver` knows channels and their secrets."""
     touched: dict[str, set[str]] = {}
     for action, resource in statements(template, role):
         touched.setdefault(action.partition(":")[0], set()).add(resource)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.awsrequest import AWSResponse
@@ -12,6 +13,13 @@ from msgspec import Struct
 
 from local import REGION
 from local.requests import Send, http_answer
+from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
+from sageaudit.domain.audit.summary import JobKey
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import AccountRegion
+from sageaudit.domain.members import Denial, WaitingEvent
+from sageaudit.errors import AccessDenied
+from tests.fakes.lambda_events import CREATED
 from tests.fakes.price_lists import product
 from tests.faults.calls import item_actions
 from tests.faults.stories import stories
@@ -23,15 +31,17 @@ ROLES = {
     "notify": "NotifyRole",
     "deliver": "DeliverRole",
     "sweep": "SweepRole",
+    "watch": "WatchRole",
     "digest": "DigestRole",
 }
 CHECK = "dynamodb:ConditionCheckItem"
 WRITES = frozenset(f"dynamodb:{verb}Item" for verb in ("Put", "Update", "Delete"))
 KINDS = {
-    "audit": {"JOB", "RUNS", "SUM", "PRICE", "SWEEP"},
+    "audit": {"JOB", "RUNS", "SUM", "PRICE", "SWEEP", "MEMBERS", "WAITING"},
     "notify": {"ALERT", "ALERTS", "CHANNEL"},
     "deliver": {"CHANNEL", "DELIVERY"},
-    "sweep": {"SWEEP", "PRICE", "WATCH"},
+    "sweep": {"SWEEP", "MEMBERS", "WAITING"},
+    "watch": {"PRICE", "WATCH", "MEMBERS"},
     "digest": {"DIGEST"},
 }
 """The first words of the partition keys that each function writes."""
@@ -95,15 +105,46 @@ def test_a_role_allows_every_write_of_its_function(
     assert not refused
 
 
+def writes_about_members() -> Iterator[Write]:
+    """Yields what the functions write about a member that denies access.
+
+    The stories have no members. `tests/integration/test_organization.py` plays these calls.
+    """
+    key, place = JobKey("arn", CREATED), AccountRegion("222233334444", REGION)
+    event, denial = (
+        WaitingEvent(place, JobKind.TRAINING, "{}", CREATED),
+        Denial.from_error(AccessDenied("sts:AssumeRole", "no such role"), CREATED),
+    )
+    clients = {function: Mock() for function in ("audit", "sweep", "watch")}
+    audit, sweep, watch = (DynamoMemberRegistry(client, "h") for client in clients.values())
+    audit.record_seen(place, CREATED, 1)
+    audit.add_denial(place, denial)
+    audit.add_waiting_event(key, event)
+    sweep.replace_denial(place, denial)
+    sweep.clear_denial(place, CREATED)
+    sweep.remove_waiting_event(key, event)
+    watch.add_denial(place, denial)
+    for function, client in clients.items():
+        for name, _, arguments in client.method_calls:
+            verb = name.removesuffix("_item").capitalize()
+            partition_key = (arguments.get("Key") or arguments["Item"])["pk"]["S"]
+            yield Write(function, f"dynamodb:{verb}Item", partition_key)
+
+
+def test_a_role_allows_what_its_function_writes_about_members(template: dict[str, Any]) -> None:
+    """Which is not part of the stories."""
+    assert not [write for write in writes_about_members() if not is_allowed(template, write)]
+
+
 @pytest.mark.parametrize("function", ROLES)
 def test_a_role_allows_only_the_kinds_of_items_that_its_function_writes(
     template: dict[str, Any], function: str
 ) -> None:
     """`notify` cannot overwrite an audit, and nothing can write what people decided."""
+    played = (write for story_name in PLAYED for write in writes_of(story_name))
     written = {
         write.partition_key.partition("#")[0]
-        for story_name in PLAYED
-        for write in writes_of(story_name)
+        for write in (*played, *writes_about_members())
         if write.function == function and write.action in WRITES
     }
     allowed = {

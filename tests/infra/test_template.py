@@ -81,7 +81,7 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 7 + len(CHANNELS)
+    assert len(queues) == 8 + len(CHANNELS)
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
     assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()

@@ -22,7 +22,7 @@ FUNCTIONS = ROOT / "functions"
 PACKAGE = FUNCTIONS / "sageaudit"
 NOTIFY = "notify.handler.Notifier.handle_change"
 """The entry of a stored audit into `notify`: a record of the table's stream."""
-AUDIT = "audit.handler.audit_message"
+AUDIT = "audit.handler.AuditFunction.process"
 """The entry of an event into `audit`: a message of the queue."""
 
 
