@@ -52,11 +52,17 @@ def test_an_audit_makes_these_requests_and_no_other() -> None:
     assert audit.used["SQS requests"] == 6
     assert audit.used["write units"] <= 70
     swept = {
-        # by list, and once a sweep
-        "dynamodb.GetItem": 1 + len(JobKind),
-        "dynamodb.Query": 4,
-        "dynamodb.PutItem": 2 + 2 * len(JobKind),
+        # whether the installation is recorded
+        "dynamodb.GetItem": 1,
+        # members, states of all lists, due runs of each shard
+        "dynamodb.Query": 6,
+        # the lease, its release, and the state of all lists of one account and region
+        "dynamodb.PutItem": 3,
         "invocations": 1,
     }
-    assert nothing.calls == {("sweep", name): n for name, n in (swept | LISTS).items()}
+    watched = {"dynamodb.Query": 2, "invocations": 1}
+    assert nothing.calls == {
+        **{("sweep", name): n for name, n in (swept | LISTS).items()},
+        **{("watch", name): n for name, n in watched.items()},
+    }
     assert after.calls - nothing.calls == {("sweep", "dynamodb.GetItem"): 1}
