@@ -31,7 +31,7 @@ class ScheduleSpec:
 SWEEP_INTERVAL = cdk.Duration.minutes(15)
 _SWEEP_MINUTE = 2
 _WATCH_MINUTE = 9
-"""The minute of each quarter of an hour. Most sweeps have ended by then, so that the watch knows the
+"""The minute of each quarter of an hour. Most sweeps have ended by then, so the watch knows the
 newest jobs, and the two rarely run together: a new account allows only ten executions."""
 SWEEP_SCHEDULE = ScheduleSpec(
     "sageaudit: finds lost jobs, and sends due audits again",

@@ -136,9 +136,9 @@ EXCEPTIONS: tuple[ExpectedException, ...] = (
     ),
     ExpectedException(
         "nothing is reported about a running job while its metrics are denied; tags and live "
-        "prices are optional, and the next sweep reports what this one could not",
+        "prices are optional, and the next watch reports what this one could not",
         lambda story, call, fault: (
-            call.function == "sweep" and use_of(call) in {Use.HELPS, Use.ENRICHES}
+            call.function == "watch" and use_of(call) in {Use.HELPS, Use.ENRICHES}
         ),
         Expected(_UNSEEN | _LATER),
     ),
@@ -148,8 +148,13 @@ EXCEPTIONS: tuple[ExpectedException, ...] = (
         Expected(_UNSEEN | _LATER, counted="SweepFailed"),
     ),
     ExpectedException(
-        "the next sweep does what this one could not",
-        lambda story, call, fault: call.function == "sweep",
+        "the next watch checks what this one could not; lasting faults are counted",
+        lambda story, call, fault: call.function == "watch" and fault in LASTING,
+        Expected(_UNSEEN | _LATER, counted="WatchFailed"),
+    ),
+    ExpectedException(
+        "the next sweep or watch does what this one could not",
+        lambda story, call, fault: call.function in {"sweep", "watch"},
         Expected(_UNSEEN | _LATER),
     ),
     ExpectedException(

@@ -18,7 +18,7 @@ from tests.faults.world import REPEAT, Letter, World
 
 CHANNELS = tuple(sorted(SERVICES))
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
-COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
+COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed", "WatchFailed")
 NEVER = ("Defects", "Abandoned", "JobsUnauditable", "RuleFailed")
 """Metrics that a cell must not count more often than its story does."""
 SECRETS = ("hooks.slack.com/services", "T00000000", "workflows/00000000", "sig=")

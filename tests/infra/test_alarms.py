@@ -144,10 +144,8 @@ def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[
 
     A new alarm has no data. It is no change of its state, so that nobody is told in the first hour.
     """
-    assert [watch.name for watch in EVERY if watch.alarm_if_no_data] == [
-        "SweepSilent",
-        "WatchSilent",
-    ]
+    names = [watch.name for watch in EVERY if watch.alarm_if_no_data]
+    assert names == ["SweepSilent", "WatchSilent"]
     for name, alarm in by_name(template).items():
         silent = name in names
         assert alarm["TreatMissingData"] == ("missing" if silent else "notBreaching")

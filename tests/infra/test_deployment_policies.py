@@ -19,7 +19,7 @@ from infra.kept_table import adopt_table
 from infra.members import TEMPLATE as MEMBER
 from infra.members import create_forwarding
 from infra.names import MEMBER_REGIONS
-from infra.settings import Settings
+from infra.settings import Settings, cdk_context
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
@@ -217,10 +217,14 @@ def deployments() -> Iterator[AwsCalls]:
             client.describe_stacks(StackName=stack)
             return {**outputs, MEMBER_REGIONS: LEFT}
 
+        key = session.client("kms").create_key()["KeyMetadata"]["Arn"]
+        contexts = ({}, {"kms_key_arn": key, "tags": {"team": "ml"}})
         with aws_calls() as calls, mock.patch.object(deploy, "_outputs", outputs_with_a_region):
-            for _ in range(2):  # the second one replaces the secret
-                policy = Policy(channels=channels, members=members)
-                deploy.deploy(session, lambda *_: None, flags, policy)
+            # The second one replaces the secret, and gives secrets another key and tag.
+            for context in contexts:
+                policy, whole = Policy(channels=channels, members=members), cdk_context() | context
+                with mock.patch.object(deploy, "cdk_context", lambda whole=whole: whole):
+                    deploy.deploy(session, lambda *_: None, flags, policy)
             adopt_table(session.client("dynamodb"), kept)
         yield calls
 

@@ -351,10 +351,12 @@ def test_the_own_accounts_forwarding_has_the_settings_of_the_stack() -> None:
     session = boto3.Session(region_name=REGION)
     settings = Settings(role_path="/audit/", permissions_boundary="limit", tags={"team": "ml"})
     create_forwarding(session, (HOME, REGION), settings, [FAR])
-    [role] = session.client("iam").list_roles(PathPrefix="/audit/")["Roles"]
-    found = session.client("iam").get_role(RoleName=role["RoleName"])["Role"]
-    boundary = found["PermissionsBoundary"]["PermissionsBoundaryArn"]
-    assert boundary == f"arn:aws:iam::{HOME}:policy/limit"
+    roles = session.client("iam").list_roles(PathPrefix="/audit/")["Roles"]
+    assert len(roles) == 2  # it forwards events, and sends a heartbeat
+    for role in roles:
+        found = session.client("iam").get_role(RoleName=role["RoleName"])["Role"]
+        boundary = found["PermissionsBoundary"]["PermissionsBoundaryArn"]
+        assert boundary == f"arn:aws:iam::{HOME}:policy/limit"
     [stack] = session.client("cloudformation", region_name=FAR).describe_stacks()["Stacks"]
     assert {tag["Key"]: tag["Value"] for tag in stack["Tags"]} == settings.all_tags
 

@@ -220,6 +220,7 @@ def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any
         "Notify": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "Deliver": {"${NoticesNoticesDeadLetters.Arn}"},
         "SweepRole": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
+        "WatchRole": {"${WatchScheduleDeadLetters.Arn}"},
         "DigestRole": {"${DigestScheduleDeadLetters.Arn}"},
     }
 
@@ -228,7 +229,7 @@ def test_a_further_account_is_read_through_its_role_only(
     template: dict[str, Any], quiet_template: dict[str, Any]
 ) -> None:
     """The role of the policy, and none by default."""
-    for role in ("Audit", "SweepRole"):
+    for role in ("Audit", "SweepRole", "WatchRole"):
         assert not [a for a, _ in statements(template, role) if a.startswith("sts:")]
         assumed = [s for s in statements(quiet_template, role) if s[0].startswith("sts:")]
         assert assumed == [("sts:AssumeRole", OTHER_ROLE)]

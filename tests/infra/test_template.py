@@ -182,17 +182,20 @@ def test_the_schedules_are_as_the_policy_says(
 ) -> None:
     """What fails is tried again until the next start."""
     for tested_template in (template, quiet_template):
-        sweep, digest = (
+        schedules = [
             only_resource(tested_template, "AWS::Scheduler::Schedule", f"{name}Schedule")
-            for name in ("Sweep", "Digest")
-        )
-        assert sweep["ScheduleExpression"] == "rate(15 minutes)"
-        assert digest["ScheduleExpression"] == "cron(0 8,9 ? * MON *)"
-        assert {found["State"] for found in (sweep, digest)} == {"ENABLED"}
-        ages = [
-            found["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] for found in (sweep, digest)
+            for name in ("Sweep", "Watch", "Digest")
         ]
-        assert ages == [900, 3_600]
+        assert [schedule["ScheduleExpression"] for schedule in schedules] == [
+            "cron(2/15 * * * ? *)",
+            "cron(9/15 * * * ? *)",
+            "cron(0 8,9 ? * MON *)",
+        ]
+        assert {schedule["State"] for schedule in schedules} == {"ENABLED"}
+        ages = [
+            schedule["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] for schedule in schedules
+        ]
+        assert ages == [900, 900, 3_600]
 
 
 def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str, Any]) -> None:
