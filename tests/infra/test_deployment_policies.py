@@ -218,7 +218,7 @@ def deployments() -> Iterator[AwsCalls]:
             return {**outputs, MEMBER_REGIONS: LEFT}
 
         key = session.client("kms").create_key()["KeyMetadata"]["Arn"]
-        contexts = ({}, {"kms_key_arn": key, "tags": {"team": "ml"}})
+        contexts: tuple[dict[str, Any], ...] = ({}, {"kms_key_arn": key, "tags": {"team": "ml"}})
         with aws_calls() as calls, mock.patch.object(deploy, "_outputs", outputs_with_a_region):
             # The second one replaces the secret, and gives secrets another key and tag.
             for context in contexts:
