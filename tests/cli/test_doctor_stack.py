@@ -163,7 +163,7 @@ def test_the_own_topic_may_have_no_subscribers(stack: Stack, run: Run) -> None:
     assert (row["state"], row["found"]) == ("ok", "the stack's own topic has no subscriber")
 
 
-@pytest.mark.parametrize("kind", [*DEAD, "sweep", "digest"])
+@pytest.mark.parametrize("kind", [*DEAD, "sweep", "watch", "digest"])
 def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, kind: str) -> None:
     """The exit code is 1.
 

@@ -23,7 +23,7 @@ LINES = "\n".join(
 @pytest.mark.parametrize(("function", "query"), QUERIES)
 def test_a_query_can_be_read(function: str, query: str) -> None:
     """By the part of the language that is tested here."""
-    assert function in {"audit", "notify", "deliver", "sweep", "digest"}
+    assert function in {"audit", "notify", "deliver", "sweep", "watch", "digest"}
     assert log_insights.run_query(LINES, query) is not None
 
 
