@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from sageaudit.adapters.aws.accounts import AccountClients
 from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimitedClients, client, new_session
@@ -41,15 +40,15 @@ from sageaudit.adapters.prices.price_list import PriceCache, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RecordOutcome, RecordResult
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.ref import AccountRegion, JobEndEvent, parse_job_end_event
-from sageaudit.domain.members import AuditScope, Denial, WaitingEvent, parse_heartbeat
+from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.job.ref import parse_job_end_event
+from sageaudit.domain.members import AuditScope, parse_heartbeat
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.sweep import SentEvent
 from sageaudit.errors import AwsError, BadSettings, RejectedEvent, malformed_errors
-from sageaudit.ports import History, MemberRegistry, Queue, SweepStore
+from sageaudit.ports import History, Queue
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
+from sageaudit.workflows.audit.arrivals import EventArrivals
 from sageaudit.workflows.audit.attempt import (
     AlreadyAudited,
     AuditDeferred,
@@ -75,39 +74,31 @@ _MESSAGE_BY_METRIC = {
 
 
 class AuditFunction(Struct, frozen=True):
-    """Processes one message of the queue of finished jobs.
-
-    `seen_today` has the members whose event this process has recorded, with the day.
-    """
+    """Processes one message of the queue of finished jobs."""
 
     deps: AuditDependencies
-    scope: AuditScope
+    arrivals: EventArrivals
     queue: Queue
     report: RecordReport
-    sweep_store: SweepStore
-    registry: MemberRegistry
-    clock: Callable[[], datetime]
-    seen_today: dict[AccountRegion, date] = field(default_factory=dict)
 
     def process(self, message: SqsMessage) -> None:
         """Audits the job of one event, sends the event again with a delay, or lets it wait.
 
         Raises RejectedEvent, AwsError or MalformedData.
         """
-        now = self.clock()
         if (heartbeat := parse_heartbeat(message.body)) is not None:
             self.report.info("heartbeat", member=str(heartbeat.account_region))
-            seen_at = min(heartbeat.sent_at, now)
-            self.registry.record_seen(heartbeat.account_region, seen_at, heartbeat.template_version)
+            self.arrivals.record_heartbeat(heartbeat)
             return
-        end_event = parse_job_end_event(message.body, self.scope)
+        end_event = parse_job_end_event(message.body, self.arrivals.scope)
         self.report.set_labels(job=end_event.ref.arn)
-        self._record_member(end_event, now)
+        self.arrivals.record_member(end_event)
         wait_counts = {
             reason: message.attribute_number(f"{WAIT_COUNT_PREFIX}{reason}", 0)
             for reason in WaitReason
         }
         caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
+        now = self.arrivals.clock()
         try:
             outcome = audit_finished_job(
                 end_event, self.deps, now=now, caller=caller, wait_counts=wait_counts
@@ -115,52 +106,16 @@ class AuditFunction(Struct, frozen=True):
         except RejectedEvent:
             raise
         except Exception as error:  # after any error the message is redelivered
-            if isinstance(error, AwsError) and self._can_wait_for_member(end_event, error):
-                self._wait_for_member(message, end_event, error, now)
+            if self.arrivals.wait_for_member(message.body, end_event, error):
+                self.report.count("EventsWaiting")
+                self.report.warning("waits until its member can be read", reason=str(error))
                 return
-            _record_event_arrival(end_event, self.sweep_store, now)
+            self.arrivals.record_unaudited(end_event)
             raise
         if isinstance(outcome, AuditDeferred):
             _send_again(message, outcome, wait_counts, self.queue)
-            _record_event_arrival(end_event, self.sweep_store, now)
+            self.arrivals.record_unaudited(end_event)
         _report_outcome(outcome, message, caller, self.deps.history, self.report)
-
-    def _record_member(self, end_event: JobEndEvent, now: datetime) -> None:
-        """Records that an event of this account and region arrived from AWS, once a day.
-
-        If it cannot be recorded, the next event is.
-        """
-        account_region = end_event.ref.account_region
-        if (
-            end_event.is_from_aws
-            and account_region != self.scope.home
-            and self.seen_today.get(account_region) != now.date()
-        ):
-            with suppress(AwsError):
-                self.registry.record_seen(account_region, now, None)
-                self.seen_today[account_region] = now.date()
-
-    def _can_wait_for_member(self, end_event: JobEndEvent, error: AwsError) -> bool:
-        is_denied = self.scope.is_denied_by_member(end_event.ref.account_region, error)
-        return is_denied and end_event.created_at is not None
-
-    def _wait_for_member(
-        self, message: SqsMessage, end_event: JobEndEvent, error: AwsError, now: datetime
-    ) -> None:
-        # The denial is last: the sweep that it causes then finds the event. Its time is read after
-        # the event is stored: a sweep that has not seen the event then does not clear the denial.
-        ref = end_event.ref
-        key = JobKey(ref.arn, end_event.created_at or now)
-        event = WaitingEvent(ref.account_region, ref.kind, message.body, now)
-        self.registry.add_waiting_event(key, event)
-        last_record = self.sweep_store.event_record(key)
-        self.sweep_store.record_event_sent(key, SentEvent(now, None, waited_for_member=True))
-        # An event that waits again was just sent by a sweep, to which all actions seemed permitted.
-        has_waited = last_record is not None and last_record.waited_for_member
-        denial = Denial.from_error(error, self.clock(), is_confirmed=has_waited)
-        self.registry.add_denial(ref.account_region, denial)
-        self.report.count("EventsWaiting")
-        self.report.warning("waits until its member can be read", reason=str(error))
 
 
 def _report_outcome(
@@ -185,18 +140,6 @@ def _report_outcome(
             )
             metric = "DuplicateEvents" if is_repeated else "JobsAudited"
             _report_audit(result, document, report, "DueAudited" if outcome.is_reaudit else metric)
-
-
-def _record_event_arrival(end_event: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
-    """Records that the end event of a run without an audit arrived, so that the sweep does not send
-    the event again.
-
-    Events replayed by hand are not recorded, since their runs may not have ended.
-    """
-    if end_event.created_at is None or end_event.is_replayed:
-        return
-    with suppress(AwsError):
-        sweep_store.record_event_arrival(JobKey(end_event.ref.arn, end_event.created_at), now)
 
 
 def _send_again(
@@ -301,15 +244,13 @@ def build(
         fingerprint_key=_fingerprint_key(settings, time_limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
-    audit = AuditFunction(
-        deps,
+    arrivals = EventArrivals(
         AuditScope(settings.home, policy.members),
-        queue,
-        report,
-        DynamoSweepStore(dynamodb, settings.table_name),
         DynamoMemberRegistry(dynamodb, settings.table_name),
+        DynamoSweepStore(dynamodb, settings.table_name),
         clock,
     )
+    audit = AuditFunction(deps, arrivals, queue, report)
     return Batch(
         SqsMessage,
         audit.process,

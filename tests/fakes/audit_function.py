@@ -21,6 +21,7 @@ from sageaudit.domain.members import AuditScope
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
 from sageaudit.structs import replace
+from sageaudit.workflows.audit.arrivals import EventArrivals
 from tests.fakes.audit_flow import END, NAME, Answer, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.calls import CallProxy, Clock, Faults
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
@@ -94,9 +95,8 @@ class AuditFunction:
 
         def process(message: SqsMessage) -> None:
             registry = self._watched(self.registry)
-            function = handler.AuditFunction(
-                self.deps, scope, queue, self.report, notes, registry, self.clock, seen
-            )
+            arrivals = EventArrivals(scope, registry, notes, self.clock, seen)
+            function = handler.AuditFunction(self.deps, arrivals, queue, self.report)
             function.process(message)
 
         self._function = Batch(

@@ -40,6 +40,7 @@ from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.card import Notice, to_json
+from sageaudit.workflows.audit.arrivals import EventArrivals
 from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.audit_function import SETTINGS
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
@@ -158,15 +159,11 @@ def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
     with redirect_stdout(lines):
         report = RecordReport({"POWERTOOLS_SERVICE_NAME": "sinks"})
         try:
-            handler.AuditFunction(
-                deps,
-                AuditScope(SETTINGS.home, deps.policy.members),
-                FakeQueue(),
-                report,
-                MemorySweepStore(),
-                MemoryMemberRegistry(),
-                lambda: _NOW,
-            ).process(message)
+            scope = AuditScope(SETTINGS.home, deps.policy.members)
+            arrivals = EventArrivals(
+                scope, MemoryMemberRegistry(), MemorySweepStore(), lambda: _NOW
+            )
+            handler.AuditFunction(deps, arrivals, FakeQueue(), report).process(message)
         except SageauditError as error:
             report.defect("failed", error)
             lines.write(str(error))
