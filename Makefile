@@ -37,7 +37,7 @@ test: $(READY) ## runs every test, with few examples of each property
 
 test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then every fault, mutated inputs, the browser, the wheel and linters
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
-	@$(MAKE) --no-print-directory faults fuzz browser dist linters
+	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 faults fuzz browser dist linters
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser
@@ -120,8 +120,8 @@ mutants: $(READY) ## which small faults no test notices: make mutants N=10 SEED=
 faults: $(READY) ## every AWS call, channel answer and step with every fault; prints "N cells", within 10 minutes
 	@$(RUN)/python -m pytest tests/faults -m faults --hypothesis-profile full --numprocesses auto --dist worksteal -q
 
-fuzz: $(READY) ## 20,000 mutated inputs for each handler; others with FUZZ_SEED=2
-	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q
+fuzz: $(READY) ## 20,000 mutated inputs for each handler, or FUZZ_INPUTS=8000; others with FUZZ_SEED=2
+	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" FUZZ_INPUTS="$(or $(FUZZ_INPUTS),20000)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q
 
 lock: $(READY) ## writes each requirements file from the .in beside it
 	@$(RUN)/python -m pip install --quiet uv
