@@ -155,6 +155,9 @@ class MemberRegistry(Protocol):
     def members(self) -> dict[AccountRegion, Member]:
         """Returns the readable members."""
 
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns the items that were left out since they were last taken, and forgets them."""
+
     def record_seen(
         self, account_region: AccountRegion, seen_at: datetime, template_version: int | None
     ) -> None:

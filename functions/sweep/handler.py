@@ -115,6 +115,7 @@ class Sweeper(Struct, frozen=True):
         try:
             failed = sum(self._report_part(part) for part in sweep(deps))
             self.report.unreadable(deps.history.take_unreadable())
+            self.report.unreadable(deps.registry.take_unreadable())
             return failed
         finally:
             self.sweep_store.release_lease(owner)

@@ -21,6 +21,7 @@ from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.members import Denial, Member, WaitingEvent
 from sageaudit.domain.running import WatchState
 from sageaudit.domain.sweep import SentEvent, SweptRegion
+from sageaudit.errors import UnreadableItem
 from sageaudit.ports import Circuit
 from sageaudit.structs import replace
 
@@ -241,6 +242,9 @@ class MemoryMemberRegistry:
 
     def members(self) -> dict[AccountRegion, Member]:
         return dict(self.stored)
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        return ()
 
     def _member(self, account_region: AccountRegion) -> Member:
         return self.stored.get(account_region, Member(account_region))

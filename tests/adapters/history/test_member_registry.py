@@ -154,6 +154,8 @@ def test_a_member_that_cannot_be_read_leaves_the_others(
     key = {"pk": {"S": keys.MEMBERS_PK}, "sk": {"S": keys.member_sk(MEMBER)}}
     client.put_item(TableName=table, Item=key | odd)
     assert list(registry.members()) == [OTHER]
+    [unreadable] = registry.take_unreadable()
+    assert unreadable.key.startswith("MEMBERS 222233334444")
 
 
 @pytest.mark.parametrize("odd", [{"kind": {"S": "none"}}, {"arrived_at": {"S": "soon"}}, {}])
@@ -167,3 +169,4 @@ def test_a_waiting_event_that_cannot_be_read_leaves_the_others(
     key = {"pk": {"S": keys.waiting_pk(MEMBER)}, "sk": {"S": "0"}}
     client.put_item(TableName=table, Item=key | odd)
     assert list(registry.waiting_events(MEMBER)) == [pair]
+    assert [item.key for item in registry.take_unreadable()] == [f"{keys.waiting_pk(MEMBER)} 0"]

@@ -8,7 +8,7 @@ import pytest
 from local.workers import InlineWorkers
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.errors import AwsError, Throttled, Unavailable
+from sageaudit.errors import AwsError, Throttled, Unavailable, UnreadableItem
 from sweep import handler
 from tests.fakes.lambda_events import Lambda, parse_counts
 from tests.fakes.sweeps import (
@@ -143,6 +143,17 @@ def test_a_bug_outside_of_the_lists_is_counted_and_raised(
     found = counts(capsys)
     assert (found["SweepFailed"], found["Defects"]) == (1, 1)
     assert flow.notes.acquire_lease("another", NOON, 1)
+
+
+def test_a_stored_member_that_cannot_be_read_is_counted_and_named(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its account would otherwise be missing without a sign."""
+    flow, item = flow_with(), UnreadableItem("MEMBERS 222233334444#eu-west-1", "cannot be read")
+    with patch.object(flow.registry, "take_unreadable", return_value=(item,)):
+        assert sweeper(flow)({}, context()) == {"failed": 0}
+    assert counts(capsys) == {"UnreadableItems": 1}
+    assert [vars(record).get("item") for record in caplog.records][-1] == item.key
 
 
 def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,21 +6,22 @@ Members are under one partition key, waiting events under one key for each accou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sageaudit.adapters.history.codec import Item, epoch_s, moment_text, run_key
-from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.dynamo.table_writes import TableWrites
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.members import Denial, Member, WaitingEvent
 from sageaudit.domain.moments import parse_moment
-from sageaudit.errors import PARSE_ERRORS
+from sageaudit.errors import UnreadableItem
 
 READ_PERMISSIONS = ("dynamodb:Query",)
 READ_KEYS = (keys.MEMBERS_PK, keys.WAITING_PREFIX)
@@ -47,15 +48,17 @@ class DynamoMemberRegistry:
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = DynamoTable(client, table_name)
+        self._items = StoredItems(items.item_key)
 
     def members(self) -> dict[AccountRegion, Member]:
         """Returns the readable members. Raises AwsError."""
-        members = {}
-        for item in self._table.query(keys.MEMBERS_PK):
-            with suppress(*PARSE_ERRORS):
-                member = _read_member(item)
-                members[member.account_region] = member
-        return members
+        stored = self._table.query(keys.MEMBERS_PK)
+        members = self._items.read_each(_read_member, stored)
+        return {member.account_region: member for member in members}
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns the items that were left out since they were last taken, and forgets them."""
+        return self._items.take_left_out()
 
     def record_seen(
         self, account_region: AccountRegion, seen_at: datetime, template_version: int | None
@@ -131,16 +134,8 @@ class DynamoMemberRegistry:
         self, account_region: AccountRegion
     ) -> Iterator[tuple[JobKey, WaitingEvent]]:
         """Yields the member's readable waiting events. Raises AwsError."""
-        for item in self._table.query(keys.waiting_pk(account_region)):
-            with suppress(*PARSE_ERRORS):
-                key = JobKey(item["arn"], parse_moment(item["created_at"]))
-                arrived_at = parse_moment(item["arrived_at"])
-                yield (
-                    key,
-                    WaitingEvent(
-                        account_region, JobKind(item["kind"]), str(item["body"]), arrived_at
-                    ),
-                )
+        stored = self._table.query(keys.waiting_pk(account_region))
+        yield from self._items.read_each(partial(_read_waiting_event, account_region), stored)
 
     def remove_waiting_event(self, key: JobKey, event: WaitingEvent) -> None:
         """Removes a waiting event. Raises AwsError."""
@@ -170,6 +165,14 @@ def _denial_item(denial: Denial) -> Item:
     values = since, checked_at, list(denial.actions), denial.reason, denial.is_confirmed
     expires_at = epoch_s(denial.checked_at + timedelta(days=_MEMBER_DAYS))
     return dict(zip(_DENIAL_NAMES, values, strict=True)) | {TTL_ATTRIBUTE: expires_at}
+
+
+def _read_waiting_event(
+    account_region: AccountRegion, item: Mapping[str, Any]
+) -> tuple[JobKey, WaitingEvent]:
+    key, kind = JobKey(item["arn"], parse_moment(item["created_at"])), JobKind(item["kind"])
+    arrived_at = parse_moment(item["arrived_at"])
+    return key, WaitingEvent(account_region, kind, str(item["body"]), arrived_at)
 
 
 def _read_member(item: Mapping[str, Any]) -> Member:
