@@ -18,6 +18,7 @@ URLS = {
     "UndecidedAuditsUrl": "SageAudit-undecided",
     "NoticesDeadLettersUrl": "SageAudit-notices-dead",
     "SweepDeadLettersUrl": "SageAudit-sweep-dead",
+    "WatchDeadLettersUrl": "SageAudit-watch-dead",
     "DigestDeadLettersUrl": "SageAudit-digest-dead",
     "NoticesQueueUrlSns": "SageAudit-sns",
     "NoticesQueueUrlSlack": "SageAudit-slack",

@@ -27,4 +27,4 @@ def test_what_is_wrong_with_some_members_costs_only_their_own_audits() -> None:
         assert f"member {broken} in us-east-1: failed: not permitted: " in lines
         assert "1 event will be audited when it can be read" in lines
         assert f"member {left} in us-east-1: failed: gone: its last event arrived at" in lines
-        assert f"1 member cannot be read since 2026-05-21: {broken} in us-east-1" in result.digest
+        assert f"1 member cannot be read, since 2026-05-21: {broken} in us-east-1" in result.digest

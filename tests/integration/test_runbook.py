@@ -179,6 +179,22 @@ CALLS = [
         3,
         {"error": "AccessDenied"},
     ),
+    Failing(
+        "ListsLate",
+        "lists-late",
+        "sweep ListTrainingJobs",
+        refused("ThrottlingException", "ListTrainingJobs"),
+        0,
+        {"kind": "training"},
+    ),
+    Failing(
+        "WatchFailing",
+        "watch-failing",
+        "watch Query",
+        refused(THROTTLED, "Query"),
+        0,
+        {"message": "watch failed", "error": "Throttled"},
+    ),
 ]
 
 
@@ -186,7 +202,7 @@ CALLS = [
 def test_a_call_that_fails_for_hours(of: Failing) -> None:
     """What waits is done once, as soon as it can be; nobody has to send it again."""
     job, function = a_failed_job(), of.call.split()[0]
-    with world(job, sweeps=function == "sweep") as current_world:
+    with world(job, sweeps=function in {"sweep", "watch"}) as current_world:
         current_world.faults[of.call] = of.error
         current_world.aws.end_job(job)
         rises(current_world, of.alarm)
@@ -197,7 +213,7 @@ def test_a_call_that_fails_for_hours(of: Failing) -> None:
             assert "a fault of the code" in row["exception"]
             assert row["function_request_id"]
         else:
-            assert row["times"] >= (1 if function == "sweep" else 4)
+            assert row["times"] >= (1 if function in {"sweep", "watch"} else 4)
         current_world.faults.clear()
         ends(current_world, of.alarm)
         assert current_world.scene.versions(job) == 1
@@ -455,7 +471,8 @@ NOT_PROVOKED_HERE = {
     "StreamNotRead",  # moto's stream is read by the local AWS itself
     # The same alarms of another function or queue, followed above for one of them.
     *("NotifyErrors", "DeliverErrors", "DecisionsLate", "NoticesLate"),
-    *("SweepDeadLettersNotEmpty", "DigestDeadLettersNotEmpty", "DigestReport"),
+    *("SweepDeadLettersNotEmpty", "WatchDeadLettersNotEmpty", "DigestDeadLettersNotEmpty"),
+    *("WatchSilent", "DigestReport"),
 }
 
 

@@ -23,6 +23,7 @@ from msgspec.structs import asdict
 from local import REGION
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
@@ -32,7 +33,9 @@ from sageaudit.domain.alert.alert import alert_subject_key
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.ref import AccountRegion
+from sageaudit.domain.members import Denial, WaitingEvent
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.domain.prices.price_list import Entry, InvalidPrice, ListedRate, PriceListing
 from sageaudit.domain.sweep import list_states
@@ -55,6 +58,7 @@ _RATES: dict[str, Entry] = {
     "ml.m5.xlarge": ListedRate(Decimal("0.23"), date(2026, 5, 1), "USE1-Train:ml.m5.xlarge"),
     "ml.g5.xlarge": InvalidPrice("it is priced in CNY, not in USD"),
 }
+_MEMBER = AccountRegion("222233334444", REGION)
 _DECISION = Decision(
     "abcdefgh", DecisionAction.SNOOZE, "mara", NOON, date(2026, 6, 20), "until the move"
 )
@@ -80,6 +84,11 @@ def played() -> list[Item]:
         )
         DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         DynamoHistory(*place).save_decision(_DECISION)
+        registry = DynamoMemberRegistry(*place)
+        registry.record_seen(_MEMBER, NOON, 1)
+        registry.add_denial(_MEMBER, Denial(NOON, NOON, ("sts:AssumeRole",), "no such role"))
+        event = WaitingEvent(_MEMBER, JobKind.TRAINING, "{}", NOON)
+        registry.add_waiting_event(_HANGS.key, event)
         PriceCache(*place).write(
             StoredListing(PriceListing(REGION, Component.TRAINING, _RATES), NOON)
         )
@@ -137,6 +146,8 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
                     for job_list, state in list_states(notes.swept_regions()).items()
                 },
                 "sent": notes.event_record(key),
+                "members": list(DynamoMemberRegistry(*place).members().values()),
+                "waiting": list(DynamoMemberRegistry(*place).waiting_events(_MEMBER)),
                 "installed": DynamoSweepStore(*place).installed_at(),
                 "decisions": DynamoHistory(*place).decisions(),
                 "prices": PriceCache(*place).read(REGION, Component.TRAINING),

@@ -9,7 +9,7 @@ from sageaudit.adapters.aws.accounts import AccountClients
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.errors import RejectedEvent, Unavailable
+from sageaudit.errors import AccessDenied, Unavailable
 
 OWN, OTHER, THIRD = "111122223333", "222233334444", "555566667777"
 NOON = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -104,9 +104,9 @@ def test_the_own_account_is_read_without_a_role() -> None:
 
 def test_a_role_of_another_account_describes_nothing() -> None:
     """STS says whose role it is."""
-    with pytest.raises(RejectedEvent, match="belongs to another account") as caught:
+    with pytest.raises(AccessDenied, match="belongs to another account") as caught:
         jobs(Session(THIRD)).describe(JOB)
-    assert caught.value.code == "role_disagrees"
+    assert caught.value.action == "sts:AssumeRole"
     assert not SageMaker.asked
 
 
