@@ -43,7 +43,11 @@ MEMBERS = {
     "alone": MemberAccounts(),
     "accounts": MemberAccounts({_ACCOUNT: f"arn:aws:iam::{_ACCOUNT}:role/reader"}),
     "organization": MemberAccounts(
-        {_ACCOUNT: MEMBER_ROLE}, "o-a1b2c3d4e5", "of-sageaudit", ("eu-west-1", "us-east-1")
+        {_ACCOUNT: MEMBER_ROLE},
+        "o-a1b2c3d4e5",
+        "of-sageaudit",
+        ("eu-west-1", "us-east-1"),
+        organization_role=MEMBER_ROLE,
     ),
 }
 CONTEXTS: Mapping[str, Mapping[str, str]] = {

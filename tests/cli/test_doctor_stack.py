@@ -90,7 +90,7 @@ def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
     assert {row["state"] for row in deployed.values()} == {"ok"}
     assert [row["found"] for name, row in deployed.items() if name.startswith("dead")] == [
         "none"
-    ] * 5
+    ] * 6
     assert deployed["alarms"]["found"] == "they go to 1 subscriber (email)"
     assert "it has read 1 list since" in deployed["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
