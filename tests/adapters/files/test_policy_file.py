@@ -32,7 +32,9 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
     policy = load_policy(path)
     assert policy.discounts.own_rates is not None
-    assert len(policy.members.role_by_account) == 2
+    assert policy.members.role_by_account
+    assert policy.members.organization_role == "sageaudit-read"
+    assert policy.members.regions_by_account
     assert policy.members.regions
     names = ("thresholds", "mentions", "exemptions", "overrides", "objectives")
     assert all(getattr(policy, name) for name in (*names, "commitment_usd_per_hour"))
