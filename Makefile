@@ -35,9 +35,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then every fault, mutated inputs, the browser, the wheel and linters
+test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then half of the faults, mutated inputs, the browser, the wheel and linters
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
-	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 faults fuzz browser dist linters
+	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 FAULTS_SHARE=2 faults fuzz browser dist linters
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser
@@ -117,8 +117,8 @@ rule: $(READY) ## writes a new rule: make rule NAME=volume-nearly-full ID=SA506
 mutants: $(READY) ## which small faults no test notices: make mutants N=10 SEED=1 OF=core, or OF=shell
 	@$(RUN)/python -m tools.mutants "$(or $(N),10)" "$(or $(SEED),1)" "$(or $(OF),core)"
 
-faults: $(READY) ## every AWS call, channel answer and step with every fault; prints "N cells", within 10 minutes
-	@$(RUN)/python -m pytest tests/faults -m faults --hypothesis-profile full --numprocesses auto --dist worksteal -q
+faults: $(READY) ## every AWS call, channel answer and step with every fault; FAULTS_SHARE=2: half of them, other ones after a commit
+	@FAULTS_SHARE="$(or $(FAULTS_SHARE),1)" FAULTS_OFFSET="$$(git rev-list --count HEAD 2>/dev/null || echo 0)" $(RUN)/python -m pytest tests/faults -m faults --hypothesis-profile full --numprocesses auto --dist worksteal -q
 
 fuzz: $(READY) ## 20,000 mutated inputs for each handler, or FUZZ_INPUTS=8000; others with FUZZ_SEED=2
 	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" FUZZ_INPUTS="$(or $(FUZZ_INPUTS),20000)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q

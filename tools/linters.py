@@ -15,6 +15,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -143,8 +144,9 @@ def main(folder: Path) -> int:
     used = set[int]()
     unaccepted: dict[tuple[str, str], Fault] = {}
     counts = list[str]()
-    for linter in LINTERS:
-        faults = sorted(linter(templates))
+    with ThreadPoolExecutor() as threads:  # each linter is a process of its own
+        results = threads.map(lambda linter: sorted(linter(templates)), LINTERS)
+    for linter, faults in zip(LINTERS, results, strict=True):
         counts.append(f"{linter.__name__} {len(faults)}")
         for fault in faults:
             accepting_rows = [number for number, row in enumerate(rows) if row.accepts(fault)]

@@ -53,6 +53,8 @@ from sageaudit.workflows.sweep.run import (
 
 STOP_BEFORE_MS = (RESERVE_S + 30) * 1000
 """If less time is left, no further page is read: the states of the lists are then stored."""
+STORE_MS = (RESERVE_S - 15) * 1000
+"""For this time after the last other request, the progress of lists can still be stored."""
 _LIST_METRICS = ("JobsEnded", "JobsMissing", "LostEventsFound")
 LEASE_S = 660
 """The seconds of a sweep's lease: longer than a sweep may run, shorter than the time between two
@@ -243,10 +245,15 @@ def build(
     accounts = AccountClients.for_members(
         time_limit, settings.account_id, policy.members, time.time
     )
-    # This client has no time limit, so that a sweep that runs out of time still stores its
-    # progress.
-    own_dynamodb = client(session, "dynamodb", config=PARALLEL_CONFIG)
-    sweep_store = DynamoSweepStore(own_dynamodb, settings.table_name)
+    store_limit = TimeLimitedClients(session, clock)
+    store_client = client(store_limit, "dynamodb", config=PARALLEL_CONFIG)
+    sweep_store = DynamoSweepStore(store_client, settings.table_name)
+
+    def begin(remaining_ms: float) -> None:
+        # A sweep that runs out of time for other requests still stores its progress.
+        time_limit.start(remaining_ms)
+        store_limit.start(remaining_ms + STORE_MS)
+
     lists = accounts.client_factory("sagemaker")
     lists(settings.account_id, settings.region)  # create clients during init, which has a full core
     job_pages = PacedJobPages(lists, seconds, sleep)
@@ -260,7 +267,7 @@ def build(
             job_pages=job_pages,
             history=history,
             sweep_store=sweep_store,
-            registry=DynamoMemberRegistry(own_dynamodb, settings.table_name),
+            registry=DynamoMemberRegistry(dynamodb, settings.table_name),
             queue=queue,
             scope=AuditScope(settings.home, policy.members),
             check_member=partial(missing_permissions, accounts),
@@ -270,7 +277,7 @@ def build(
         )
 
     report = RecordReport(environ)
-    return Sweeper(make_deps, sweep_store, clock, report, time_limit.start, open_workers)
+    return Sweeper(make_deps, sweep_store, clock, report, begin, open_workers)
 
 
 handler = entry_point(build)

@@ -1,5 +1,6 @@
 """One failing call, answer or crash leads to exactly one audit and message; nothing is lost."""
 
+import os
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -13,6 +14,9 @@ from tests.faults.stories import stories
 from tests.faults.verdict import Case, judge
 
 PARTS = 48
+SHARE = int(os.environ.get("FAULTS_SHARE", "1"))
+OFFSET = int(os.environ.get("FAULTS_OFFSET", "0")) % SHARE
+"""With a share of 2, every second cell is run: the first or, with an odd offset, the second one."""
 POISONED = ("notified", "digest", "hangs")
 """The stories with unreadable items; `python -m tests.faults.cell "beside a"` plays all."""
 Record = Callable[[str, object], None]
@@ -72,7 +76,7 @@ def run(chosen: Sequence[Case], record: Record) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_call_with_each_fault(part: int, record_property: Record) -> None:
     """Each call ends as the table says if throttled, denied, hanging, malformed or endless."""
-    run(cells()[part::PARTS], record_property)
+    run(cells()[OFFSET::SHARE][part::PARTS], record_property)
 
 
 @pytest.mark.faults
@@ -86,7 +90,7 @@ def test_each_answer_of_a_channel(part: int, record_property: Record) -> None:
 @pytest.mark.parametrize("part", range(24))
 def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
     """After a crash it is delivered again and ends as if nothing had happened."""
-    run(crash_cells()[part::24], record_property)
+    run(crash_cells()[OFFSET::SHARE][part::24], record_property)
 
 
 @pytest.mark.faults
@@ -94,7 +98,7 @@ def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
 def test_each_item_that_cannot_be_read(part: int, record_property: Record) -> None:
     """Beside such an item every job ends as if it were not there, and it is counted."""
     chosen = [case for case in poisoned_cells() if case.story.name in POISONED]
-    run(chosen[part::12], record_property)
+    run(chosen[OFFSET::SHARE][part::12], record_property)
 
 
 def test_a_sample_of_the_matrix(record_property: Record) -> None:
