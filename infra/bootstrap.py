@@ -13,10 +13,10 @@ import click
 from botocore.exceptions import ClientError
 
 from infra.deploy_flags import Flags
+from sageaudit.workflows.doctor.deployment import DEFAULT_QUALIFIER
 
 QUALIFIER_KEY = "@aws-cdk/core:bootstrapQualifier"
 """The key of the CDK's context that names another bootstrap than the default one."""
-DEFAULT_QUALIFIER = "hnb659fds"
 REQUIRED_VERSION = 6
 """The lowest version of the bootstrap that the template accepts."""
 

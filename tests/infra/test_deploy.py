@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from infra import deploy, subscribers
-from infra.bootstrap import DEFAULT_QUALIFIER, QUALIFIER_KEY, REQUIRED_VERSION
+from infra.bootstrap import QUALIFIER_KEY, REQUIRED_VERSION
 from infra.deploy_flags import Flags
 from infra.kept_table import NotAHistoryTable
 from infra.members import create_forwarding
@@ -22,6 +22,7 @@ from infra.settings import Settings
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
+from sageaudit.workflows.doctor.deployment import DEFAULT_QUALIFIER
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import aws_calls
 from tests.infra.reading import read

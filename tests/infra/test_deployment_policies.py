@@ -13,7 +13,6 @@ import yaml  # type: ignore[import-untyped]
 from moto import mock_aws
 
 from infra import deploy
-from infra.bootstrap import DEFAULT_QUALIFIER
 from infra.deploy_flags import Flags
 from infra.kept_table import adopt_table
 from infra.members import TEMPLATE as MEMBER
@@ -24,6 +23,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.workflows.doctor.deployment import (
+    DEFAULT_QUALIFIER,
     DEPLOY,
     EXECUTION,
     deployment_grants,

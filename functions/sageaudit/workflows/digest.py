@@ -63,8 +63,8 @@ class DigestDependencies(Struct, frozen=True):
     """What the digest reads and writes. `writers` has the channel's name as key.
 
     `registry` is None for a history without members; `is_audited` says whether the policy includes
-    one. `report_source` and `report_store` are None
-    for no report. `history_location` is the history that the digest's commands read.
+    one. `report_source` and `report_store` are None for no report. `history_location` is the
+    history that the digest's commands read.
     """
 
     history: History

@@ -23,7 +23,6 @@ from sageaudit.domain.members import Denial, Member, WaitingEvent
 from sageaudit.domain.moments import parse_moment
 from sageaudit.errors import UnreadableItem
 
-READ_PERMISSIONS = ("dynamodb:Query",)
 READ_KEYS = (keys.MEMBERS_PK, keys.WAITING_PREFIX)
 MEMBER_WRITES: TableWrites = {"dynamodb:UpdateItem": (keys.MEMBERS_PK,)}
 ADD_EVENT_WRITES: TableWrites = {"dynamodb:PutItem": (keys.WAITING_PREFIX,)}
