@@ -80,6 +80,7 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m tools.pages.permissions
 	@$(RUN)/python -m tools.pages.alarms
 	@$(RUN)/python -m tools.pages.running_cost
+	@$(RUN)/python -m tools.pages.performance
 	@$(RUN)/python -m tools.pages.organization
 	@$(RUN)/python -m tools.pages.message_year
 	@$(RUN)/python -m tools.pages.schemas
@@ -102,8 +103,8 @@ linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over t
 	@$(RUN)/python -m tools.combinations build/templates
 	@$(LINTERS)/bin/python -m tools.linters build/templates
 
-bench: $(READY) ## measures speed and size beside floors and peers, in CPU time; needs Python 3.13 on the path for the functions
-	@$(RUN)/python -m tools.bench $(PART)
+bench: $(READY) ## measures speed and size in CPU time; with an earlier checkout: make bench PART=core BASE=../before KEEP=1
+	@$(RUN)/python -m tools.bench $(PART) $(if $(BASE),--base "$(BASE)") $(if $(KEEP),--keep)
 
 audit-packages: $(RELEASE)/.ready ## asks the network for known vulnerabilities of the asset's packages
 	@$(RELEASE)/bin/python -m pip_audit --strict --disable-pip --progress-spinner off -r functions/requirements.txt

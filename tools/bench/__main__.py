@@ -1,28 +1,41 @@
-"""`make bench` runs every measurement; `python -m tools.bench history bills` runs those named.
+"""`make bench` takes every measurement: `make bench PART="core histories" BASE=../before`.
 
-Each part is a module of this package with `rows() -> Iterator[Row]`. Times are CPU seconds of one
-core. A figure and its peer are measured alternately, and each is the median of several samples.
+Each part is a module of `samples`. BASE is a checkout of an earlier version, which is measured
+alternately with this one. `RESULTS` keeps the samples, from which `make docs` writes the tables of
+docs/performance.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-from importlib import import_module
+from pathlib import Path
 
-PARTS = ("core", "start", "command_line", "deployed", "sweeps", "history", "bills")
+from tools.bench.measure import SAMPLES, measure_sample
+from tools.bench.parts import PARTS
+from tools.bench.results import RESULTS, keep_part
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
     """Prints each row as soon as it is measured. Returns 2 if a part does not exist."""
-    if unknown := [name for name in names if name not in PARTS]:
+    options = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
+    options.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    options.add_argument("--base", type=Path, help="a checkout of the version before")
+    options.add_argument("--keep", action="store_true", help=f"write the samples to {RESULTS.name}")
+    chosen = options.parse_args()
+    if unknown := [name for name in chosen.parts if name not in PARTS]:
         print(f"no part {unknown[0]}: there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
-    for name in names or PARTS:
+    for name in chosen.parts or PARTS:
         print(f"\n{name}", flush=True)
-        for row in import_module(f"tools.bench.{name}").rows():
+        rows = []
+        for row in measure_sample(SAMPLES / f"{name}.py", PARTS[name], chosen.base):
+            rows.append(row)
             print(row, flush=True)
+        if chosen.keep:
+            keep_part(name, rows, chosen.base)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,67 +1,181 @@
-"""One line of the table that `make bench` prints, and the CPU time of processes."""
+"""Measures this checkout alternating with another one and with a peer, and describes each figure.
+
+Figures differ between machines and, on a shared one, between minutes. So the samples of a round are
+taken one after the other, and quotients are those of one round.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-import resource
 import statistics
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Self
 
+from tools.bench.samples import PEER
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = Path(__file__).parent / "samples"
+MAX_ROUNDS = 9
+MIN_ROUNDS = 3
+ROUNDS_S = 30
+"""After this many seconds, no round is begun if there are MIN_ROUNDS."""
 THREE_DIGITS = 100
+DIGITS = 4
+"""The significant digits of a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a figure is compared with, and how much it may be."""
+
+    peer: str = ""
+    """The label of the floor or peer, without the prefix."""
+    text: str = ""
+    """The goal of the figure or of its quotient, such as "at most 1.1 times"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure of ours, and the figure of a peer in the same run and unit."""
+    """The samples of a figure, and those of the earlier version and of the peer, round by round."""
 
     label: str
-    figure: float
     unit: str
-    """Such as "CPU s", "ms", "kB" or "audits/CPU s"."""
-    peer: str = ""
-    """The name of what it is compared with; empty if there is no peer."""
-    peer_figure: float | None = None
-    goal: str = ""
-    """The goal of the figure or the quotient, such as "at most 1.1 times"."""
+    """Such as "CPU s", "ms", "kB" or "audits/s"."""
+    samples: tuple[float, ...]
+    before: tuple[float, ...] = ()
+    peer_samples: tuple[float, ...] = ()
+    goal: Goal = Goal()
+
+    @property
+    def figure(self) -> float:
+        """The median of the samples."""
+        return statistics.median(self.samples)
+
+    @property
+    def times_better(self) -> tuple[float, ...]:
+        """How many times as fast, or as small, as before; by round."""
+        pairs = zip(self.samples, self.before, strict=True) if self.before else ()
+        is_rate = self.unit.endswith("/s")
+        return tuple(now / before if is_rate else before / now for now, before in pairs)
+
+    @property
+    def times_peer(self) -> tuple[float, ...]:
+        """How many times the peer's figure; by round."""
+        pairs = zip(self.samples, self.peer_samples, strict=True) if self.peer_samples else ()
+        return tuple(now / peer for now, peer in pairs)
 
     def __str__(self) -> str:
-        peer_text = ""
-        if self.peer_figure is not None:
-            times = self.figure / self.peer_figure
-            peer_text = f"{times:>8.2f} x {self.peer}, {_figure_text(self.peer_figure)}"
-        goal = f" ({self.goal})" if self.goal else ""
-        return f"{self.label:<52} {_figure_text(self.figure):>8} {self.unit:<8}{peer_text}{goal}"
+        parts = [f"{self.label:<60} {figure_text(self.figure):>8} {self.unit:<8}"]
+        if self.before:
+            before_text = figure_text(statistics.median(self.before))
+            parts.append(f"before {before_text}, {spread_text(self.times_better)} times better")
+        if self.peer_samples:
+            peer_text = figure_text(statistics.median(self.peer_samples))
+            parts.append(f"{spread_text(self.times_peer)} x {self.goal.peer}, {peer_text}")
+        if self.goal.text:
+            parts.append(f"({self.goal.text})")
+        return "  ".join(parts)
 
 
-def _figure_text(figure: float) -> str:
+def figure_text(figure: float) -> str:
     """Returns the figure with at least three digits, without an exponent."""
     return f"{figure:,.0f}" if figure >= THREE_DIGITS else f"{figure:.3g}"
 
 
-def measure_alternately(runs: int, *calls: Callable[[], object]) -> list[float]:
-    """Returns the median CPU seconds of the processes that each call waits for.
+def spread_text(quotients: Sequence[float]) -> str:
+    """Returns the median quotient, with the lowest and highest if there are several."""
+    median = figure_text(statistics.median(quotients))
+    lowest, highest = figure_text(min(quotients)), figure_text(max(quotients))
+    return median if lowest == highest else f"{median} ({lowest} to {highest})"
 
-    The calls run alternately, `runs` times.
+
+class Checkout:
+    """A process that takes samples of the code of one checkout.
+
+    `units` has the labels that this version can measure.
     """
-    taken = [[_cpu_s(call) for call in calls] for _ in range(runs)]
-    return [statistics.median(call_times) for call_times in zip(*taken, strict=True)]
+
+    def __init__(self, root: Path, sample: Path) -> None:
+        paths = os.pathsep.join((str(root / "functions"), str(root)))
+        env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), str(sample)],
+            cwd=root,
+            env=env | {"PYTHONPATH": paths},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.units: Mapping[str, str] = json.loads(self._read_line())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def measure(self, label: str) -> float:
+        """Returns one sample."""
+        if self._process.stdin is None:
+            raise RuntimeError("the process has no stdin")
+        print(label, file=self._process.stdin, flush=True)
+        return float(f"{float(self._read_line()):.{DIGITS}g}")
+
+    def _read_line(self) -> str:
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
+            raise RuntimeError(
+                f"the process ended with {self._process.wait()}: its stderr says why"
+            )
+        return line
 
 
-def _cpu_s(call: Callable[[], object]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    call()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+def sample_alternately(calls: Sequence[Callable[[], float]]) -> list[tuple[float, ...]]:
+    """Returns the samples of each call. The calls run in turn, for several rounds.
 
-
-def run(command: Sequence[str], code: int = 0) -> None:
-    """Runs a command and drops its output. Python may write its byte code.
-
-    Raises RuntimeError for another exit code.
+    A first round is left out, because it makes what is measured.
     """
-    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    process = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
-    if process.returncode != code:
-        raise RuntimeError(f"{command} ended with {process.returncode}: {process.stderr}")
+    rounds: list[list[float]] = []
+    for call in calls:
+        call()
+    begin = time.monotonic()
+    while len(rounds) < MIN_ROUNDS or (
+        len(rounds) < MAX_ROUNDS and time.monotonic() - begin < ROUNDS_S
+    ):
+        rounds.append([call() for call in calls])
+    return [*zip(*rounds, strict=True)]
+
+
+def measure_sample(sample: Path, goals: Mapping[str, Goal], base: Path | None) -> Iterator[Row]:
+    """Yields a row for each label of a module of `samples`.
+
+    Each label has processes of its own, which have nothing of the others in memory.
+    """
+    with Checkout(ROOT, sample) as checkout:
+        units = checkout.units
+    for label, unit in units.items():
+        if not label.startswith(PEER):
+            yield _measure_label(sample, label, unit, goals.get(label, Goal()), base)
+
+
+def _measure_label(sample: Path, label: str, unit: str, goal: Goal, base: Path | None) -> Row:
+    with ExitStack() as processes:
+        checkout = processes.enter_context(Checkout(ROOT, sample))
+        calls = {"now": partial(checkout.measure, label)}
+        if base is not None:
+            base_checkout = processes.enter_context(Checkout(base, sample))
+            if label in base_checkout.units:
+                calls["before"] = partial(base_checkout.measure, label)
+        if goal.peer:
+            calls["peer"] = partial(checkout.measure, f"{PEER}{goal.peer}")
+        samples = dict(zip(calls, sample_alternately([*calls.values()]), strict=True))
+    before, peer_samples = samples.get("before", ()), samples.get("peer", ())
+    return Row(label, unit, samples["now"], before, peer_samples, goal)

@@ -1,28 +1,18 @@
-"""Measures the core: `python -m tools.bench.core [--base CHECKOUT]`, in CPU time of one core.
+"""The core: three audits of jobs of one host and one hour, and an answer of CloudWatch.
 
-Three jobs of one host and one hour are audited with the shipped rules, as a warm Lambda does it:
-prices are known from earlier jobs, and the job's own measurements are new each time. The large job
-is measured from its parsed points to its audit, an answer of CloudWatch from its points to series.
-
-With `--base`, this checkout and another one are measured alternately. Compare the median of the
-quotients, because figures differ between machines and, on a shared one, between minutes.
+The jobs are audited with the shipped rules, as a warm Lambda does it: prices are known from earlier
+jobs, and the job's own measurements are new each time.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import random
-import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from dateutil.tz import tzutc  # type: ignore[import-untyped]
 
@@ -39,9 +29,7 @@ from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
 from tests.labelled.machine import Doing, identical_hosts, one_host
 from tests.labelled.made_up_job import Phase, Plot, training
-from tools.bench.measure import Row
 
-ROOT = Path(__file__).parents[2]
 HOUR = 60
 DAYS, PERIOD_S, HOSTS = 28, 300, 64
 PLOTS: Mapping[str, Plot] = {
@@ -67,7 +55,6 @@ ASKED_HOSTS, ASKED_PERIOD_S = 200, 1800
 """Hosts whose 28 days are read at this period. For more hosts, fewer points are read."""
 AUDITS = 20
 """Audits of one job in one sample."""
-SAMPLES = 9
 _ABSENT = MissingMetrics("metric_missing", "no points")
 
 
@@ -199,78 +186,3 @@ MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
        for hosts in (HOSTS // 4, HOSTS)},
     f"CloudWatch's answers, {ASKED_HOSTS} hosts x 1,344 points x 5": ("ms", parsing_ms),
 }  # fmt: skip
-
-
-def _serve_parent() -> None:
-    """Measures what a parent process requests on stdin, one name a line."""
-    for line in sys.stdin:
-        print(MEASURED[line.strip()][1](), flush=True)
-
-
-class Checkout:
-    """A process that measures the code of one checkout. This file measures both checkouts."""
-
-    def __init__(self, root: Path) -> None:
-        paths = os.pathsep.join((str(root / "functions"), str(root)))
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, "--asked"],
-            env=os.environ | {"PYTHONPATH": paths},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-
-    def measure(self, name: str) -> float:
-        """Returns one sample of a measurement."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise RuntimeError("the process has no pipes")
-        print(name, file=stdin, flush=True)
-        return float(stdout.readline())
-
-
-def rows() -> Iterator[Row]:
-    """Yields each measurement of this checkout, the median of its samples.
-
-    Each runs in its own process, which has none of the others' points in memory.
-    """
-    for name, (unit, _) in MEASURED.items():
-        with Checkout(ROOT) as checkout:
-            yield Row(name, statistics.median(checkout.measure(name) for _ in range(SAMPLES)), unit)
-
-
-def lines(base: Path | None, samples: int) -> Iterator[str]:
-    """Yields a line for each measurement; with a base also how many times as fast this checkout
-    is.
-    """
-    checkout, base_checkout = Checkout(ROOT), Checkout(base) if base else None
-    for name, (unit, _) in MEASURED.items():
-        pairs = [
-            (checkout.measure(name), base_checkout.measure(name) if base_checkout else math.nan)
-            for _ in range(samples)
-        ]
-        own_figure, base_figure = (statistics.median(column) for column in zip(*pairs, strict=True))
-        faster = statistics.median(a / b if unit == "audits/s" else b / a for a, b in pairs)
-        base_text = (
-            f"  base {base_figure:8,.0f}  {faster:5.2f} times as fast" if base_checkout else ""
-        )
-        yield f"{own_figure:8,.0f} {unit:8}{base_text}  {name}"
-
-
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description="How fast the core is, in CPU time of one core.")
-    options.add_argument("--base", type=Path, help="another checkout, measured in turn")
-    options.add_argument("--samples", type=int, default=SAMPLES)
-    options.add_argument("--asked", action="store_true", help=argparse.SUPPRESS)
-    chosen = options.parse_args()
-    if chosen.asked:
-        _serve_parent()
-    else:
-        for line in lines(chosen.base, chosen.samples):
-            print(line, flush=True)

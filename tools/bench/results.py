@@ -1,0 +1,54 @@
+"""The samples of the last measurements, kept in results.jsonl: a line for each figure."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import msgspec
+
+from tools.bench.measure import ROOT, Row
+
+RESULTS = Path(__file__).with_name("results.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A figure, with the commits of both versions, the day and the machine."""
+
+    part: str
+    commit: str
+    before_commit: str | None
+    day: date
+    machine: str
+    row: Row
+
+
+_DECODER = msgspec.json.Decoder(Result)
+
+
+def load_results() -> list[Result]:
+    """Returns what is stored; nothing if the file does not exist."""
+    return _DECODER.decode_lines(RESULTS.read_bytes()) if RESULTS.exists() else []
+
+
+def keep_part(part: str, rows: Sequence[Row], base: Path | None) -> None:
+    """Replaces the stored figures of a part by those measured now."""
+    before = _commit(base) if base else None
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    others = [result for result in load_results() if result.part != part]
+    new = [
+        Result(part, _commit(ROOT), before, datetime.now(UTC).date(), machine, row) for row in rows
+    ]
+    results = sorted((*others, *new), key=lambda result: result.part)
+    RESULTS.write_bytes(msgspec.json.Encoder().encode_lines(results))
+
+
+def _commit(root: Path) -> str:
+    command = ["git", "-C", str(root), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -1,0 +1,108 @@
+"""Writes the tables of docs/performance.md from the samples that `make bench` kept: `make docs`."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from operator import attrgetter
+
+from tools.bench.measure import Row, figure_text, spread_text
+from tools.bench.results import Result, load_results
+from tools.pages import DOCS, replace_parts
+
+PAGE = DOCS / "performance.md"
+MORE_THAN_LINEAR = 1.1
+"""A curve whose steepest step has a higher exponent is marked."""
+_POINT = re.compile(r"(?P<curve>.+), n=(?P<size>\d+)")
+_HEADER = ("measured", "before", "now", "times better", "beside, in the same run", "goal")
+_CURVE_HEADER = ("curve", "unit", "figure at each size", "exponent of the steepest step")
+
+
+def tables(results: Sequence[Result]) -> dict[str, str]:
+    """Returns the tables by the name of the page's part.
+
+    Each part of the bench has a table; that of its curves has "-curves" added to its name.
+    """
+    parts = {}
+    for name, group in groupby(results, attrgetter("part")):
+        rows = [result.row for result in group]
+        single_rows = [row for row in rows if not _POINT.fullmatch(row.label)]
+        curve_rows = [row for row in rows if _POINT.fullmatch(row.label)]
+        key = name.replace("_", "-")
+        if single_rows:
+            parts[key] = _table(_HEADER, map(_cells, single_rows))
+        if curve_rows:
+            parts[f"{key}-curves"] = _table(_CURVE_HEADER, _curve_cells(curve_rows))
+    return parts | {"measured": _measured_text(results)}
+
+
+def _table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    lines = (f"| {' | '.join(cells)} |" for cells in (header, *rows))
+    first_line = next(lines)
+    return "\n".join((first_line, "|---" + "|--:" * (len(header) - 1) + "|", *lines))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    peer_text = ""
+    if row.peer_samples:
+        peer_figure = figure_text(statistics.median(row.peer_samples))
+        peer_text = f"{spread_text(row.times_peer)} x {row.goal.peer}: {peer_figure}"
+    return (
+        row.label,
+        figure_text(statistics.median(row.before)) if row.before else "",
+        f"{figure_text(row.figure)} {row.unit}",
+        spread_text(row.times_better) if row.before else "",
+        peer_text,
+        row.goal.text,
+    )
+
+
+def _curve_cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    curves: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    for row in rows:
+        if match := _POINT.fullmatch(row.label):
+            curves[match["curve"]].append((int(match["size"]), row))
+    for curve, points in curves.items():
+        points.sort(key=lambda point: point[0])
+        figures = ", ".join(f"{size:,}: {figure_text(row.figure)}" for size, row in points)
+        exponent = steepest_exponent(
+            [(size, row.figure) for size, row in points], points[0][1].unit
+        )
+        mark = " (more than linear)" if exponent > MORE_THAN_LINEAR else ""
+        yield curve, points[0][1].unit, figures, f"{exponent:.2f}{mark}"
+
+
+def steepest_exponent(points: Sequence[tuple[int, float]], unit: str) -> float:
+    """Returns the largest exponent between neighbouring sizes: 1 if the time grows as the size.
+
+    A figure for each item, such as "ms/job", is multiplied by the size.
+    """
+    is_per_item = "/" in unit
+    return max(
+        math.log(after / before) / math.log(larger / smaller) + is_per_item
+        for (smaller, before), (larger, after) in pairwise(points)
+    )
+
+
+def _measured_text(results: Sequence[Result]) -> str:
+    parts_by_run: dict[str, list[str]] = defaultdict(list)
+    for name, group in groupby(results, attrgetter("part")):
+        result = next(group)
+        before = f", before: commit {result.before_commit}" if result.before_commit else ""
+        run = f"{result.day}, commit {result.commit}{before}; {result.machine}"
+        parts_by_run[run].append(f"`{name}`")
+    return "\n".join(f"- {', '.join(names)}: {run}" for run, names in parts_by_run.items())
+
+
+def main() -> None:
+    """Writes the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(replace_parts(text, tables(load_results())), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
