@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -228,14 +228,13 @@ def new_session(profile: str | None = None, region: str | None = None, core: Any
     return boto3.Session(botocore_session=core, profile_name=profile, region_name=region)
 
 
-def _parse_time(value: Any) -> datetime:
+def _parse_time(value: Any) -> Any:
     # CloudWatch's answer has a time for each point. The SDK would convert each to local time, which
-    # takes 50 times as long.
-    if isinstance(value, int | float):
-        with suppress(OverflowError, OSError, ValueError):  # the SDK knows times out of range
-            return datetime.fromtimestamp(value, UTC)
-    moment: datetime = parse_timestamp(value)
-    return moment
+    # takes 20 times as long. It still reads texts, and times that are out of range.
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return parse_timestamp(value)
 
 
 def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:
