@@ -287,7 +287,9 @@ def _from_typed(typed: Item) -> Any:
         return value if isinstance(value, bytes) else base64.b64decode(value)
     if kind == "NULL":
         return None
-    return {_from_typed({kind[0]: entry}) for entry in value}
+    if kind in {"SS", "NS", "BS"}:
+        return {_from_typed({kind[0]: entry}) for entry in value}
+    raise TypeError(f"DynamoDB has no type {kind}")
 
 
 @contextmanager
