@@ -253,13 +253,18 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
 
+    def _sweep_memory_mib(self) -> int:
+        # Lambda gives CPU by memory. Other accounts need a client each, so that listing a thousand
+        # of them takes minutes of CPU; one account takes well below a second.
+        return 1024 if self._members.has_other_accounts else 512
+
     def _create_sweep_function(self) -> HandlerFunction:
         queue, table = self.trigger.queue, self.history.table.table_arn
         sweep = self._worker(
             "Sweep",
             name="sweep",
             timeout=SWEEP_TIMEOUT,
-            memory_mib=1024,
+            memory_mib=self._sweep_memory_mib(),
             role_name=self._trusted_role_name("sweep"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,
@@ -293,7 +298,7 @@ class SageAuditStack(cdk.Stack):
             "Watch",
             name="watch",
             timeout=SWEEP_TIMEOUT,
-            memory_mib=1024,
+            memory_mib=self._sweep_memory_mib(),
             role_name=self._trusted_role_name("watch"),
             environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
         )

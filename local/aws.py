@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 from unittest import mock
 
-import boto3
 import botocore.loaders
 import botocore.session
 from moto import mock_aws
@@ -31,6 +30,7 @@ from local.sources import QueueSource, Source
 from local.stack import create_stack
 from local.streams import StreamSource
 from local.workers import InlineWorkers
+from sageaudit.adapters.aws.clients import new_session
 from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
@@ -246,7 +246,7 @@ def _session() -> Any:
     """Returns a session that shares botocore's parsed files, which take most of the start time."""
     core = botocore.session.get_session()
     core.register_component("data_loader", _LOADER)
-    return boto3.Session(botocore_session=core, region_name=REGION)
+    return new_session(region=REGION, core=core)
 
 
 def _hooked_session(session: Any, on_step: OnStep) -> Any:

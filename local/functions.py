@@ -97,13 +97,17 @@ class LocalFunction:
                 answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
             except ProcessKilled as killed:
-                self._handler = None
+                self.stop()
                 raise FunctionError("killed") from killed
             except Exception as error:  # as on Lambda, any error fails only the invocation
                 self.failures.append(f"{type(error).__name__}: {error}")
                 self.log.write(_log_line(error, context))
                 raise FunctionError(self.failures[-1]) from error
             return answer
+
+    def stop(self) -> None:
+        """Ends the process, so that the next invocation builds the handler again."""
+        self._handler = None
 
     def _context(self) -> Context:
         return Context(

@@ -1,8 +1,9 @@
 """Tests reach no AWS account and no network, and create AWS clients quickly.
 
-Credentials are made up, and only loopback sockets may be opened. botocore's data files are read
-once for all sessions; event names, service methods and endpoint rules are built once for all
-clients, which is most of the time that a client takes to start.
+Credentials are made up, and only loopback sockets may be opened. Each request is checked against
+its service's model, which sageaudit's own clients leave out. botocore's data files are read once
+for all sessions; event names, service methods and endpoint rules are built once for all clients,
+which is most of the time that a client takes to start.
 """
 
 import functools
@@ -17,7 +18,9 @@ import botocore.client
 import botocore.endpoint_provider
 import botocore.hooks
 import botocore.loaders
+import botocore.serialize
 import botocore.session
+import botocore.validate
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -40,6 +43,33 @@ os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
     "POWERTOOLS_SERVICE_NAME": "tests",
 }
+
+
+class _StrictValidator(botocore.validate.ParamValidator):  # type: ignore[misc]
+    """Fails the test on a bad parameter. Code that turns errors into its own must not hide it."""
+
+    def validate(self, params: Any, shape: Any) -> Any:
+        report = super().validate(params, shape)
+        if report.has_errors():
+            pytest.fail(f"a bad parameter of {shape.name}: {report.generate_report()}")
+        return report
+
+
+_serializer = botocore.serialize.create_serializer
+
+
+def _checking_serializer(
+    protocol_name: str, include_validation: bool = True, **options: Any
+) -> Any:
+    """Returns a serializer that checks parameters strictly if the client would not check them."""
+    if include_validation:
+        return _serializer(protocol_name, include_validation, **options)
+    return botocore.validate.ParamValidationDecorator(
+        _StrictValidator(), _serializer(protocol_name, include_validation, **options)
+    )
+
+
+botocore.serialize.create_serializer = _checking_serializer
 
 _loader = functools.cache(botocore.loaders.create_loader)
 botocore.loaders.create_loader = botocore.session.create_loader = lambda path=None: _loader(path)

@@ -96,7 +96,7 @@ class LargeOrganization:
             )
             self.rows[place].append(listed)
         self._cpu_free_at = 0.0
-        self._last_list_at: dict[AccountRegion, float] = {}
+        self._last_list_at: dict[JobList, float] = {}
         self._clients: dict[AccountRegion, None] = {}
         self._deadline_s = 0.0
 
@@ -131,8 +131,8 @@ class LargeOrganization:
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
         place = job_list.account_region
-        turn = self._last_list_at.get(place, -PAUSE_S) + PAUSE_S
-        self._last_list_at[place] = max(turn, self.time.now_s)
+        turn = self._last_list_at.get(job_list, -PAUSE_S) + PAUSE_S
+        self._last_list_at[job_list] = max(turn, self.time.now_s)
         self.time.sleep(turn - self.time.now_s)
         self.request("lists", place, LIST_S)
         is_training = job_list.kind is JobKind.TRAINING

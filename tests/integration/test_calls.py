@@ -8,15 +8,17 @@ REQUESTS = {
     "audit": {
         "sagemaker.DescribeTrainingJob": 1,
         "cloudwatch.GetMetricData": 1,
-        # once in a process: its secret, and the day's prices by the table or the price list
+        # once in a process: its secret
         "secrets-manager.GetSecretValue": 1,
-        "pricing.GetProducts": 1,
-        # the price cache; HEAD before the job is read and before it is written; the family's row
-        "dynamodb.GetItem": 4,
-        # the family's earlier runs; those on both sides of it after it was written
+        # once a day: two pages of prices, and those of storage
+        "pricing.GetProducts": 3,
+        # once in a process: the price cache; HEAD before the job is read and before it is written
+        "dynamodb.GetItem": 3,
+        # the family's earlier runs; after it was written its own row with the later ones, and the
+        # earlier ones
         "dynamodb.Query": 3,
-        # once in a process: the account of the month
-        "dynamodb.PutItem": 1,
+        # once a day: the price cache; once in a process: the account of the month
+        "dynamodb.PutItem": 2,
         "dynamodb.TransactWriteItems": 1,
     },
     "notify": {
@@ -40,7 +42,9 @@ INVOCATIONS = {"audit": 1, "notify": 2, "deliver": 1}
 
 
 def test_an_audit_makes_these_requests_and_no_other() -> None:
-    """Of a one-host GPU job whose event has tags; the functions have just started."""
+    """Of a one-host GPU job whose event has tags, the day's first; the functions have just
+    started.
+    """
     counted = counts()
     audit, after, nothing = counted.audit, counted.after, counted.nothing
     expected = {
@@ -51,7 +55,6 @@ def test_an_audit_makes_these_requests_and_no_other() -> None:
     }
     assert audit.used["metrics requested"] == 5
     assert audit.used["SQS requests"] == 6
-    assert audit.used["write units"] <= 70
     swept = {
         # the installation
         "dynamodb.GetItem": 1,
@@ -65,7 +68,27 @@ def test_an_audit_makes_these_requests_and_no_other() -> None:
     assert nothing.calls == {("sweep", name): n for name, n in (swept | LISTS).items()} | {
         ("watch", name): n for name, n in watched.items()
     }
-    assert after.calls - nothing.calls == {("sweep", "dynamodb.GetItem"): 1}
+    assert after.calls - nothing.calls == {("sweep", "dynamodb.GetItem"): 3}  # three jobs
+
+
+def test_a_function_that_runs_already_reads_no_prices_secrets_or_installation_again() -> None:
+    """Nor does it name the account of the month again. A new function reads the table's prices."""
+    counted = counts()
+    day_first, cold, warm = counted.audit.calls, counted.cold.calls, counted.warm.calls
+    assert day_first - cold == {
+        ("audit", "pricing.GetProducts"): 3,
+        ("audit", "dynamodb.PutItem"): 1,
+    }
+    assert cold - warm == {
+        ("audit", "secrets-manager.GetSecretValue"): 1,
+        ("audit", "dynamodb.GetItem"): 1,
+        ("audit", "dynamodb.PutItem"): 1,
+        ("notify", "dynamodb.GetItem"): 1,
+        ("deliver", "secrets-manager.GetSecretValue"): 1,
+    }
+    assert cold - day_first == warm - cold == {}
+    assert warm["audit", "dynamodb.GetItem"] == 2
+    assert counted.warm.used["write units"] <= 69
 
 
 def test_an_event_that_comes_again_or_waits_makes_few_requests() -> None:

@@ -21,9 +21,10 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import URLLib3Session
 
 from local import REGION
-from sageaudit.adapters.aws.sagemaker import MIN_INTERVAL_S, PacedJobPages
+from sageaudit.adapters.aws.sagemaker import PacedJobPages
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.sweep import JobList, ListedJob, SweptRegion
 from sageaudit.workflows.side_by_side import MAX_RUNNING
 from tests.fakes.capacity import item_bytes
@@ -44,28 +45,24 @@ _SAMPLES = 50
 
 
 class _VirtualPages(FakePages):
-    """Lists without jobs. Each request takes CPU and waits, and keeps the pause of its client."""
+    """Lists without jobs, of one page each. A request takes CPU and waits for its answer."""
 
     def __init__(self, flow: SweepFlow, virtual: VirtualTime) -> None:
         super().__init__(flow)
         self._virtual = virtual
         self._core_free_at_s = 0.0
-        self._last_request_s: dict[tuple[str, str], float] = {}
+        self._clients: set[AccountRegion] = set()
 
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
         del created_after, created_before
-        place, virtual = (job_list.account, job_list.region), self._virtual
-        if place not in self._last_request_s:
-            self._last_request_s[place] = virtual.now_s - MIN_INTERVAL_S
+        if job_list.account_region not in self._clients:
+            self._clients.add(job_list.account_region)
             self._compute(CLIENT_CPU_S)
-            virtual.sleep(FAR_S)
-        sends_at_s = max(self._last_request_s[place] + MIN_INTERVAL_S, virtual.now_s)
-        self._last_request_s[place] = sends_at_s
-        virtual.sleep(sends_at_s - virtual.now_s)
+            self._virtual.sleep(FAR_S)
         self._compute(LIST_CPU_S)
-        virtual.sleep(FAR_S)
+        self._virtual.sleep(FAR_S)
         self.requests.append((self.flow.now, job_list))
         yield []
 

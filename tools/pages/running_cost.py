@@ -21,6 +21,7 @@ USD: Mapping[str, Decimal] = {
     "dashboards": Decimal(3),
     "own metrics": Decimal("0.30"),
     "secrets": Decimal("0.40"),
+    "Secrets Manager requests": Decimal("0.000005"),
     "SQS requests": Decimal("0.0000004"),
     "GB-seconds": Decimal("0.0000133334"),
     "invocations": Decimal("0.0000002"),
@@ -49,13 +50,13 @@ JOB_METRICS = ("JobsEnded", "JobsAudited", "DueAudited")
 REPEATED_SHARE = 0.1
 """The assumed share of events that wait once for late metrics, and of those that come twice. AWS
 publishes neither."""
-AUDIT_GB_S, MESSAGE_GB_S, WATCHED_GB_S = 10, 2, 4
-"""Upper bounds, in GB-seconds: an audit takes the ten seconds that the page assumes elsewhere; two
-invocations of `notify` at 512 MiB and one of `deliver` at 256 MiB; four checks of a running job.
-`tools/bench/deployed.py` computes 1.4 for an audit with its message, and 1.6 for four checks."""
-SWEEP_S, WATCH_S = 5, 1
-"""Upper bounds for one account, in seconds at 1 GiB. A sweep pauses for 4 s between its five lists.
-"""
+AUDIT_GB_S, MESSAGE_GB_S, WATCHED_GB_S = 2, 1, 4
+"""Upper bounds, in GB-seconds: an audit; two invocations of `notify` at 512 MiB and one of
+`deliver` at 256 MiB; four checks of a running job. `tools/bench/deployed.py` computes 0.5 for an
+audit with its message, and 1.6 for four checks."""
+SWEEP_S, WATCH_S = 1.5, 1
+"""Upper bounds for one account, in seconds at 1 GiB, which the functions have if the policy has
+other accounts."""
 MEMBER_SWEEP_S, MEMBER_WATCH_S = 0.15, 0.002
 """The same for each further account and region. A sweep creates a client for it
 (`tools/bench/sweeps.py`), a watch reads the state of its lists."""
@@ -103,14 +104,15 @@ class Item:
 class Usage:
     """What was counted, by billed unit.
 
-    `audit`: an audit with its message, on one host, with its `invocations`. `sweep`: a sweep and a
-    watch that find nothing. `duplicate`, `waiting`: an event that comes again or waits once.
+    `audit`: an audit with its message, on one host, for which all functions start. `price_list`:
+    what the day's first audit uses besides. `sweep`: a sweep and a watch that find nothing.
+    `duplicate`, `waiting`: an event that comes again or waits once.
     `watched`: the checks of an expensive job of HOSTS hosts in its first hour. `heartbeat`: a
     member's daily event. `member`: what a member adds to a sweep and its watch.
     """
 
     audit: Mapping[str, float]
-    invocations: int
+    price_list: Mapping[str, float]
     sweep: Mapping[str, float]
     duplicate: Mapping[str, float]
     waiting: Mapping[str, float]
@@ -150,7 +152,7 @@ def items(used: Usage) -> tuple[Item, ...]:
              2 * SWEEPS * START_S, START_GB_S,
              per_member=MONTH_DAYS * START_S, max_for_jobs=MAX_STARTS * START_GB_S),
         Item("Lambda: invocations", "invocations",
-             2 * SWEEPS, used.invocations + 2 * REPEATED_SHARE, per_member=MONTH_DAYS),
+             2 * SWEEPS, used.audit["invocations"] + 2 * REPEATED_SHARE, per_member=MONTH_DAYS),
         Item("CloudWatch GetMetricData", "metrics requested", per_job=HOSTS * metrics),
         Item("the same for expensive running jobs, an hour each", "metrics requested",
              per_job=used.watched["metrics requested"]),
@@ -158,6 +160,7 @@ def items(used: Usage) -> tuple[Item, ...]:
              per_job=WATCHED_GB_S),
         Item("DynamoDB writes, in transactions", "write units",
              SWEEPS * _round_up(used.sweep["write units"]), used.per_job("write units"),
+             with_jobs=MONTH_DAYS * _round_up(used.price_list["write units"]),
              per_member=used.per_member("write units")),
         Item("DynamoDB reads", "read units",
              SWEEPS * _round_up(used.sweep["read units"]),

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from sageaudit.adapters.aws.secrets import SecretReader
+from sageaudit.adapters.aws.secrets import TTL_S, SecretReader
 from sageaudit.errors import AccessDenied, BadSettings, Throttled, Unavailable
 
 NAME = "sageaudit/slack-webhook"
@@ -36,13 +36,13 @@ class Store:
         return {"SecretString": self.values.pop(0)}
 
 
-def test_it_is_read_when_it_is_needed_and_kept_for_five_minutes() -> None:
+def test_it_is_read_when_it_is_needed_and_kept_for_an_hour() -> None:
     """Not when it is wired."""
     store, clock = Store("one", "two"), Seconds()
     secret = SecretReader(store, NAME, clock)
     assert store.reads == 0
     assert [secret.value(), secret.value()] == ["one", "one"]
-    clock.now += 299
+    clock.now += TTL_S - 1
     assert secret.value() == "one"
     clock.now += 1
     assert secret.value() == "two"
@@ -68,7 +68,7 @@ def test_an_expired_one_is_used_while_the_store_does_not_answer() -> None:
         stub.add_client_error("get_secret_value", "InternalServiceError")
         stub.add_client_error("get_secret_value", "ResourceNotFoundException")
         secret = SecretReader(client, NAME, clock)
-        secret._cached = (clock.now - 301, "one")  # as after a read five minutes ago
+        secret._cached = (clock.now - TTL_S - 1, "one")  # as after a read an hour ago
         assert [secret.value(), secret.value()] == ["one", "one"]
         with pytest.raises(BadSettings, match="no such secret"):
             secret.value()

@@ -369,6 +369,7 @@ class Twice:
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self.meta = client.meta
 
     def put_item(self, **params: Any) -> Any:
         with contextlib.suppress(ClientError):

@@ -77,12 +77,34 @@ def body(*names: str, token: str | None = None, at: datetime = NOON) -> dict[str
     return {"TrainingJobSummaries": rows, **({"NextToken": token} if token else {})}
 
 
-def test_requests_are_a_second_apart_in_each_account() -> None:
-    """Pages and lists alike; AWS counts the requests of each account by itself."""
+def test_requests_for_one_list_are_a_second_apart_in_each_account() -> None:
+    """AWS counts the requests of each account, and of each list, separately."""
     wire = Wire(lambda n: (200, body("a", token=str(n)) if n % 3 else body("b")))
     wire.pages()
     wire.pages(JobList("444455556666", REGION, JobKind.TRAINING))
     assert wire.gaps == [1, 1, 0, 1, 1]
+
+
+def test_the_five_lists_of_an_account_follow_each_other_without_a_pause() -> None:
+    """Lambda would bill the pauses of each sweep."""
+    wire = Wire(lambda _: (200, {kind.spec.list_key: [] for kind in JobKind}))
+    for kind in JobKind:
+        wire.pages(JobList(ACCOUNT, REGION, kind))
+    assert wire.gaps == [0, 0, 0, 0]
+
+
+def test_after_a_throttle_all_lists_of_the_account_share_the_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """AWS may count all lists together. Other accounts are not slowed down."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    throttled = {"__type": "ThrottlingException", "message": "Rate exceeded"}
+    empty: dict[str, Any] = {kind.spec.list_key: [] for kind in JobKind}
+    wire = Wire(lambda n: (400, throttled) if n == 1 else (200, empty))
+    for account in (ACCOUNT, "444455556666"):
+        for kind in JobKind:
+            wire.pages(JobList(account, REGION, kind))
+    assert wire.gaps == [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
 
 
 def test_the_sdks_tries_again_wait_for_their_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -18,6 +17,7 @@ from sageaudit.adapters.aws.clients import (
     aws_errors,
     client,
     error_code,
+    new_session,
     no_answer_error,
     parse_errors,
     read_text,
@@ -251,7 +251,7 @@ def open_session(profile: str | None, region: str | None) -> Any:
     The session's region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
     """
     try:
-        session = boto3.Session(profile_name=profile, region_name=region)
+        session = new_session(profile, region)
     except BotoCoreError as error:
         raise no_answer_error(error, "AWS's configuration") from error
     name = session.region_name

@@ -23,6 +23,7 @@ from sageaudit.adapters.aws.clients import (
     aws_errors,
     error_code,
     error_message,
+    is_throttle,
     parse_errors,
     read_text,
     require_key,
@@ -68,6 +69,7 @@ _MAX_PAGES_WITHOUT_NEW_ROWS = 50
 Lists by creation time have full pages, so a list with more such pages would never end.
 """
 MIN_INTERVAL_S = 1.0
+"""The seconds between two requests of a sweep for the same list of an account and region."""
 
 
 class SageMakerJobs:
@@ -239,7 +241,7 @@ def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
 
 
 class PacedJobPages(Struct, frozen=True):
-    """Implements JobPageSource, with a pause between a client's requests.
+    """Implements JobPageSource, with a pause between two requests for one list.
 
     `client_of` returns the SageMaker client for an account and region. `clock` returns monotonic
     seconds. `paced` holds the clients that already have the pause.
@@ -267,15 +269,26 @@ class PacedJobPages(Struct, frozen=True):
 
 
 def _add_pause(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-    # AWS counts requests by account and region.
-    last_s = float("-inf")
+    # AWS counts requests by account and region, and its published quota is that of one list. Once
+    # it throttles the client, it may count all lists together: they then share the pause.
+    last_s_by_list: dict[str, float] = {}
+    is_shared = False
 
-    def take_turn(**_: Any) -> None:
-        nonlocal last_s
+    def take_turn(event_name: str, **_: Any) -> None:
         now_s = clock()
-        wait_s = max(last_s + MIN_INTERVAL_S - now_s, 0.0)
+        last_times_s = (
+            last_s_by_list.values()
+            if is_shared
+            else (last_s_by_list.get(event_name, float("-inf")),)
+        )
+        wait_s = max(max(last_times_s) + MIN_INTERVAL_S - now_s, 0.0)
         if wait_s:
             sleep(min(wait_s, MIN_INTERVAL_S))
-        last_s = now_s + wait_s
+        last_s_by_list[event_name] = now_s + wait_s
+
+    def note_throttle(response: Any, **_: Any) -> None:
+        nonlocal is_shared
+        is_shared = is_shared or (response is not None and is_throttle(response[1]))
 
     client.meta.events.register_first("before-send.sagemaker", take_turn)
+    client.meta.events.register_first("needs-retry.sagemaker", note_throttle)

@@ -12,6 +12,9 @@ from sageaudit.adapters.aws.clients import aws_errors, error_code
 from sageaudit.errors import BadSettings, Throttled, Unavailable
 
 PERMISSIONS = ("secretsmanager:GetSecretValue",)
+TTL_S = 3_600
+"""How long a secret is used before it is read again (our choice). AWS bills each read, and a
+channel that refuses its secret has it read at once."""
 
 _UNUSABLE_REASONS = {
     "ResourceNotFoundException": "there is no such secret",
@@ -28,7 +31,7 @@ class SecretReader:
     """
 
     def __init__(
-        self, client: Any, secret_id: str, clock: Callable[[], float], *, ttl_s: float = 300
+        self, client: Any, secret_id: str, clock: Callable[[], float], *, ttl_s: float = TTL_S
     ) -> None:
         self._client = client
         self._secret_id = secret_id

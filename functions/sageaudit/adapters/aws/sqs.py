@@ -15,12 +15,18 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import aws_errors, error_code, parse_errors, translate_error
+from sageaudit.adapters.aws.clients import (
+    CONFIG,
+    aws_errors,
+    error_code,
+    parse_errors,
+    translate_error,
+)
 from sageaudit.errors import ResourceNotFound, Unavailable
 from sageaudit.ports import QueueDepth
 
-QUEUE_CONFIG = Config(
-    retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
+QUEUE_CONFIG = CONFIG.merge(
+    Config(retries={"mode": "standard", "total_max_attempts": 2}, read_timeout=5)
 )
 """Settings of the client, with few attempts. If a message is sent again, SQS stores it twice.
 

@@ -83,10 +83,13 @@ EXCHANGE_TIMEOUT_S = 10
 _HTTPS = 443
 _MAX_ANSWER_BYTES = 1_000
 PERMISSIONS = ("sns:Publish",)
-NO_RETRY_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
+NO_RETRY_CONFIG = CONFIG.merge(
+    Config(retries={"mode": "standard", "total_max_attempts": 1}, parameter_validation=True)
+)
 """Settings of the SNS client without retries, since SNS does not recognize a repeated publish.
 
-SQS delivers the notice again instead, and the ledger marks possible repeats.
+SQS delivers the notice again instead, and the ledger marks possible repeats. Parameters are
+checked, since they come from a queue.
 """
 _REDIRECT = 300
 _REQUEST_TIMEOUT = 408

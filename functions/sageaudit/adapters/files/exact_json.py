@@ -18,6 +18,7 @@ from typing import Any
 _quote = json.encoder.encode_basestring
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 """The types of most values. They are checked first, since audits have thousands of values."""
+_CONSTANTS: Mapping[bool | None, str] = {None: "null", True: "true", False: "false"}
 _read = json.JSONDecoder(parse_float=Decimal).decode
 _MAX_BYTES = 16 * 2**20
 """The maximum size of one unpacked value. It protects the memory from files of other people."""
@@ -37,10 +38,10 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
         return _scalar(value)
     if type(value) is dict or isinstance(value, Mapping):
         keys = sorted(value, key=str) if sort_keys else value
-        pairs = (f"{_key(str(key))}:{to_json(value[key], sort_keys=sort_keys)}" for key in keys)
+        pairs = [f"{_key(str(key))}:{to_json(value[key], sort_keys=sort_keys)}" for key in keys]
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(to_json(entry, sort_keys=sort_keys) for entry in value) + "]"
+        return "[" + ",".join([to_json(entry, sort_keys=sort_keys) for entry in value]) + "]"
     return _scalar(value)
 
 
@@ -63,8 +64,10 @@ def _key(name: str) -> str:
 def _scalar(value: object) -> str:
     if type(value) is str:
         return _quote(value if value.isascii() else replace_surrogates(value))
-    if value is None or isinstance(value, int):
-        return json.dumps(value)
+    if value is None or isinstance(value, bool):
+        return _CONSTANTS[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
     if isinstance(value, (Decimal, float)):
         return _decimal(Decimal(str(value)))
     text = value.isoformat() if isinstance(value, date) else str(value)

@@ -34,11 +34,11 @@ _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 LOOK_BACK_DAYS = 180
 """The number of days whose runs are read for recommendations. Our choice."""
 
-SAGEAUDIT_MONTH_USD = Decimal("10.26")
+SAGEAUDIT_MONTH_USD = Decimal("10.13")
 """What a deployment costs a month in USD, without jobs."""
-SAGEAUDIT_JOB_USD = Decimal("0.00075")
+SAGEAUDIT_JOB_USD = Decimal("0.00061")
 """What sageaudit costs for a job in USD, including checks while the job ran."""
-SAGEAUDIT_AUDIT_USD = Decimal("0.00061")
+SAGEAUDIT_AUDIT_USD = Decimal("0.00048")
 """What sageaudit costs in USD for a job that was not watched while it ran."""
 SAGEAUDIT_WRITE_USD = Decimal("0.00013")
 """The part of a job's cost for DynamoDB, in USD: its writes, and a year of storage."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from decimal import Clamped, Context, Decimal, Inexact, Overflow, Rounded, Underflow
 from typing import Any
 
-from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
+import msgspec
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import (
@@ -48,6 +50,11 @@ _KEY_MISMATCH_MESSAGES = (
     "does not have the specified index",
 )
 """Parts of DynamoDB's messages about a table with other keys or indexes."""
+_ERROR_STATUS = 300
+_NUMBERS = Context(
+    prec=38, Emin=-128, Emax=126, traps=[Clamped, Overflow, Inexact, Rounded, Underflow]
+)
+"""DynamoDB's numbers. Others raise an error."""
 
 
 class ConditionFailed(Exception):
@@ -64,6 +71,10 @@ class DynamoTable:
     def __init__(self, client: Any, table_name: str) -> None:
         self._client = client
         self._table = table_name
+        for operation in ("GetItem", "Query"):
+            client.meta.events.register(
+                f"before-parse.dynamodb.{operation}", _read_answer, unique_id=f"read-{operation}"
+            )
 
     def get(self, pk: str, sk: str) -> Item | None:
         """Returns one item by a strongly consistent read; None if it does not exist."""
@@ -213,17 +224,72 @@ def _condition_arguments(
     return {name: part for name, part in parts.items() if part}
 
 
-def _to_dynamo(item: Item) -> Item:
-    serializer = TypeSerializer()
-    return {name: serializer.serialize(value) for name, value in item.items()}
+def _read_answer(
+    response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
+) -> None:
+    """Reads an answer's JSON, so that the SDK does not: binary values stay Base64.
+
+    The SDK looks up each attribute's ten possible types in its model. For the 50 earlier runs of a
+    family, this is two thirds of an audit's time. Answers of errors and odd ones are left to it.
+    """
+    with suppress(msgspec.DecodeError):
+        answer = msgspec.json.decode(response_dict["body"])
+        if response_dict["status_code"] < _ERROR_STATUS and isinstance(answer, dict):
+            customized_response_dict |= answer
+            response_dict["body"] = b"{}"
+
+
+def _to_dynamo(item: Mapping[str, Any]) -> Item:
+    return {name: _to_typed(value) for name, value in item.items()}
+
+
+def _to_typed(value: object) -> Item:
+    """Returns a value with the name of its type, as DynamoDB's JSON has it.
+
+    Raises TypeError for other types, and decimal errors for numbers that DynamoDB cannot store.
+    """
+    if isinstance(value, str):
+        return {"S": value}
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, int | Decimal):
+        number = _NUMBERS.create_decimal(value)
+        if not number.is_finite():
+            raise TypeError(f"DynamoDB has no {number}")
+        return {"N": str(number)}
+    if isinstance(value, bytes):
+        return {"B": value}
+    if isinstance(value, Mapping):
+        return {"M": _to_dynamo(value)}
+    if isinstance(value, list | tuple):
+        return {"L": [_to_typed(entry) for entry in value]}
+    raise TypeError(f"an attribute cannot be a {type(value).__name__}")
 
 
 def _from_dynamo(item: Item) -> Item:
-    deserializer = TypeDeserializer()
-    values = ((name, deserializer.deserialize(value)) for name, value in item.items())
-    return {
-        name: bytes(value.value) if isinstance(value, Binary) else value for name, value in values
-    }
+    return {name: _from_typed(value) for name, value in item.items()}
+
+
+def _from_typed(typed: Item) -> Any:
+    """Returns the value of an attribute. Raises PARSE_ERRORS."""
+    [(kind, value)] = typed.items()
+    if kind in {"S", "BOOL"}:
+        return value
+    if kind == "N":
+        return _NUMBERS.create_decimal(value)
+    if kind == "M":
+        return _from_dynamo(value)
+    if kind == "L":
+        return [_from_typed(entry) for entry in value]
+    if kind == "B":  # the SDK has decoded an error's item
+        return value if isinstance(value, bytes) else base64.b64decode(value)
+    if kind == "NULL":
+        return None
+    if kind in {"SS", "NS", "BS"}:
+        return {_from_typed({kind[0]: entry}) for entry in value}
+    raise TypeError(f"DynamoDB has no type {kind}")
 
 
 @contextmanager

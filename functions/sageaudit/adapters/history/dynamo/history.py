@@ -119,7 +119,7 @@ class DynamoHistory:
         """Schedules the family's audits that were judged without an earlier run. Returns their
         keys.
 
-        It makes three reads, and usually no write.
+        It makes two queries, and usually no write.
         """
         partition = keys.family_runs_pk(account, region, family)
         outdated_keys = self._find_outdated(partition, key, ended_at)
@@ -132,25 +132,30 @@ class DynamoHistory:
     ) -> tuple[JobKey, ...]:
         # All reads are strongly consistent, and each run is checked after it was recorded. So if
         # two runs are recorded at the same time, the later check sees both.
-        item = self._table.get(partition_key, moment_sk(ended_at, key))
-        if item is None:
+        own_sk, later_sk = moment_sk(ended_at, key), through_sk(ended_at)
+        own_and_later = self._family_items(partition_key, ">=", own_sk)
+        item = next(own_and_later, None)
+        if item is None or item[SORT_KEY] != own_sk:
             return ()
-        earlier_rows = self._family_rows(partition_key, "<", moment_text(ended_at))
-        later_rows = self._family_rows(partition_key, ">", through_sk(ended_at))
+        earlier = self._family_items(partition_key, "<", moment_text(ended_at))
+        later = (item for item in own_and_later if item[SORT_KEY] > later_sk)
         row = self._items.read(items.read_family_row, item)
-        return tuple(find_outdated(row, earlier_rows, later_rows))
+        return tuple(find_outdated(row, self._family_rows(earlier), self._family_rows(later)))
 
-    def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
+    def _family_items(self, partition: str, operator: str, sk: str) -> Iterator[Item]:
         # Earlier runs come newest first, later runs oldest first.
-        rows = self._table.query(
+        return self._table.query(
             partition,
-            f"#s {operator} :moment",
-            {":moment": moment},
-            ScanIndexForward=operator == ">",
+            f"#s {operator} :sk",
+            {":sk": sk},
+            ScanIndexForward=operator == ">=",
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
         )
-        return islice(self._items.read_each(items.read_family_row, rows), MAX_EARLIER_RUNS)
+
+    def _family_rows(self, family_items: Iterator[Item]) -> Iterator[FamilyRow]:
+        rows = self._items.read_each(items.read_family_row, family_items)
+        return islice(rows, MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets an audit's `due_at`, unless it is due earlier or there is no audit."""
