@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from sageaudit.adapters.history.codec import (
     Item,
@@ -38,7 +38,7 @@ from sageaudit.adapters.history.dynamo.keys import (
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.dynamo.table_writes import TableWrites
-from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
+from sageaudit.adapters.history.record_steps import find_outdated
 from sageaudit.adapters.history.rows import clip_text
 from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
@@ -79,6 +79,8 @@ READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """The permission of `decisions`, only on the table."""
 SAVE_DECISION_WRITES: TableWrites = {"dynamodb:PutItem": (RECOMMENDATIONS_PK,)}
 """What `save_decision` writes."""
+
+StoredRow = TypeVar("StoredRow")
 
 
 class DynamoHistory:
@@ -135,22 +137,36 @@ class DynamoHistory:
         item = self._table.get(partition_key, moment_sk(ended_at, key))
         if item is None:
             return ()
-        earlier_rows = self._family_rows(partition_key, "<", moment_text(ended_at))
-        later_rows = self._family_rows(partition_key, ">", through_sk(ended_at))
-        row = self._items.read(items.read_family_row, item)
-        return tuple(find_outdated(row, earlier_rows, later_rows))
+        earlier_items = self._family_items(
+            partition_key, "<", moment_text(ended_at), attributes=items.FAMILY_PLACE
+        )
+        later_items = self._family_items(partition_key, ">", through_sk(ended_at))
+        return tuple(
+            find_outdated(
+                self._items.read(items.read_family_row, item),
+                self._first_rows(items.read_family_place, earlier_items),
+                self._first_rows(items.read_family_row, later_items),
+            )
+        )
 
-    def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
+    def _family_items(
+        self, partition: str, operator: str, moment: str, **options: Any
+    ) -> Iterator[Item]:
         # Earlier runs come newest first, later runs oldest first.
-        rows = self._table.query(
+        return self._table.query(
             partition,
             f"#s {operator} :moment",
             {":moment": moment},
             ScanIndexForward=operator == ">",
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
+            **options,
         )
-        return islice(self._items.read_each(items.read_family_row, rows), MAX_EARLIER_RUNS)
+
+    def _first_rows(
+        self, read: Callable[[Item], StoredRow], family_items: Iterable[Item]
+    ) -> Iterator[StoredRow]:
+        return islice(self._items.read_each(read, family_items), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets an audit's `due_at`, unless it is due earlier or there is no audit."""
@@ -203,6 +219,7 @@ class DynamoHistory:
     ) -> Iterator[Row]:
         """Yields the rows of a list: of one index, merged from the shards of its key."""
         read = items.read_finding if query.index is RunIndex.RULE else items.read_head
+        read = items.read_compared_run if query.is_compared else read
         rows = self._items.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", rows)
 
@@ -226,6 +243,7 @@ class DynamoHistory:
                 "#s < :end",
                 {":end": end},
                 index=index,
+                attributes=items.COMPARED_RUN if query.is_compared else (),
                 ScanIndexForward=is_oldest_first,
                 **limit,
             )
