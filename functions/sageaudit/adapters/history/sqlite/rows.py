@@ -14,7 +14,6 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import fields
 
 from sageaudit.adapters.files.exact_json import from_json, replace_surrogates, to_json
@@ -74,7 +73,7 @@ _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
 _Number = tuple[str, Callable[[int], object]]
 
 
-def column_names(row_type: type[Struct]) -> Iterator[str]:
+def column_names(row_type: type[Any]) -> Iterator[str]:
     """Yields the columns of a type's fields. The field `key` has the columns of a JobKey."""
     for name in row_type.__struct_fields__:  # `fields(row_type)` would evaluate all type hints
         if name == "key":
