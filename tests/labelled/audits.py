@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sageaudit.adapters.files import recording
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
@@ -26,6 +27,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import Requirement
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, MissingMetrics, RawSeries
+from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, RequestCase
 from sageaudit.structs import replace
@@ -104,7 +106,9 @@ class RecordedMetrics(Struct, frozen=True):
         )
 
 
-def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
+def audit_in_turn(
+    recordings: Iterable[Json], history: History | None = None
+) -> list[AuditDocument]:
     """Audits recordings in order as the Lambda function does, with default rules."""
     read = [recording.parse_job(recorded) for recorded in recordings]
     named = [(*_name(recorded.describe), recorded) for recorded in read]
@@ -112,6 +116,7 @@ def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
         FakeJobs({name: [dict(recorded.describe)] for _, name, recorded in named}),
         RecordedMetrics({name: recorded.series for _, name, recorded in named}),  # type: ignore[arg-type]
         markets=sources.offline_markets(),
+        history=history or SqliteHistory(),
     )
     documents = []
     for kind, name, recorded in named:

@@ -87,8 +87,15 @@ def unchanged_result(step: RecordStep, newest_summary: AuditSummary) -> RecordRe
     return RecordResult(outcome, newest_summary.version, newest_summary)
 
 
-class FamilyRow(Struct, frozen=True):
-    """A run's place among its family's runs, which are ordered by their ends.
+class FamilyPlace(Struct, frozen=True):
+    """A run's place among its family's runs, which are ordered by their ends, and its stamp."""
+
+    ended_sk: str
+    stamp: str
+
+
+class FamilyRow(FamilyPlace, frozen=True):
+    """A run's place in its family, and the earlier runs with which it was judged.
 
     A run is judged by the runs that ended before it. `compared` has the stamps of the earlier runs
     that its audit read; None if it read none. `compared_since` is the sort key of the oldest of
@@ -97,8 +104,6 @@ class FamilyRow(Struct, frozen=True):
     """
 
     key: JobKey
-    ended_sk: str
-    stamp: str
     compared: tuple[str, ...] | None
     compared_since: str
 
@@ -107,11 +112,11 @@ class FamilyRow(Struct, frozen=True):
         """The stamps in `compared` without separators; None if no earlier runs were read."""
         return None if self.compared is None else "".join(self.compared)
 
-    def has_missed(self, earlier_row: FamilyRow) -> bool:
+    def has_missed(self, earlier_place: FamilyPlace) -> bool:
         """Returns True if the run's audit did not read the current state of an earlier run."""
-        if self.compared is None or earlier_row.ended_sk < self.compared_since:
+        if self.compared is None or earlier_place.ended_sk < self.compared_since:
             return False
-        return earlier_row.stamp not in self.compared
+        return earlier_place.stamp not in self.compared
 
 
 def read_compared(text: str | None) -> tuple[str, ...] | None:
@@ -141,14 +146,14 @@ def family_row(entry: AuditEntry, summary: AuditSummary) -> FamilyRow | None:
 
 
 def find_outdated(
-    row: FamilyRow, earlier_rows: Iterable[FamilyRow], later_rows: Iterable[FamilyRow]
+    row: FamilyRow, earlier_places: Iterable[FamilyPlace], later_rows: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
     """Yields the runs to judge again.
 
     These are the row's own run if its audit missed an earlier run, and the later runs that missed
     it.
     """
-    if any(row.has_missed(earlier_row) for earlier_row in earlier_rows):
+    if any(map(row.has_missed, earlier_places)):
         yield row.key
     yield from (later_row.key for later_row in later_rows if later_row.has_missed(row))
 

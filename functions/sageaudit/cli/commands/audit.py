@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from sageaudit.adapters.history import opened as histories
-from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.deferred import DeferredHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import print_json, print_message, show_result
@@ -115,7 +115,7 @@ def audit(
 def _open_history(history: Path | None) -> Iterator[History]:
     # Without a file, the history is in memory.
     if history is None:
-        yield SqliteHistory()
+        yield DeferredHistory()
         return
     with histories.open_history(
         history, None, None, None, create=True, warn=print_message

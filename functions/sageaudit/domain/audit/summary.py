@@ -259,6 +259,11 @@ _STAMP_FIELDS = (
     *("first_point_s", "disk_gb"),
 )
 """The fields of a run that audits of later family runs use."""
+COMPARED_FIELDS = frozenset(
+    {"key", "settled", "last_modified_at", "job", "kind", "status", "account", "region", "family"}
+    | {"ended_at", "rollup", "total_usd", "avoidable_usd", "estimated", "stamp", *_STAMP_FIELDS}
+)
+"""What audits of later family runs read of a run: the facts in its stamp, and required fields."""
 RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
 """The fields of a summary that the audit's document does not have."""
 

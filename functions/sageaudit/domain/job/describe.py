@@ -27,7 +27,7 @@ from sageaudit.domain.job.family import entry_point, fingerprint, fingerprint_se
 from sageaudit.domain.job.fields import DERIVED, UNKNOWN, StoredAs, read_fields
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.job_fields import STORED_FIELDS, job_arguments
-from sageaudit.domain.job.kinds import kind_from_answer
+from sageaudit.domain.job.kinds import JobKind, kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.job.settings import mark_unset_settings, read_settings
 from sageaudit.errors import MalformedData
@@ -77,7 +77,9 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
     kind = kind_from_answer(answer)
     if kind is not None and DERIVED not in answer:
         mark_unset_settings(kind, answer, sanitized)
-    sanitized[DERIVED] = _derive_settings(answer, sanitized, key)
+    sanitized[DERIVED] = _derive_settings(answer, sanitized)
+    if (fingerprint_text := _fingerprint(kind, answer, key)) is not None:
+        sanitized[DERIVED]["Fingerprint"] = fingerprint_text
     return sanitized
 
 
@@ -194,10 +196,8 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
 """The functions that return the stored form of a text. Any other text is stored as a name."""
 
 
-def _derive_settings(
-    answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
-) -> dict[str, Any]:
-    """Returns the values to store under `Derived`.
+def _derive_settings(answer: Mapping[str, Any], sanitized: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values to store under `Derived`, without the fingerprint.
 
     A stored answer keeps its earlier values, because their sources are no longer in the answer.
     """
@@ -205,24 +205,27 @@ def _derive_settings(
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))
         script_name, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
-        fingerprint_text = fields.text(stored, "Fingerprint")
         script_name = script(script_name) if script_name else None
     else:
-        flags, script_name, fingerprint_text = hints.from_answer(answer), entry_point(answer), None
+        flags, script_name = hints.from_answer(answer), entry_point(answer)
         objective = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
         tuned_for = objective.strip('"') if isinstance(objective, str) else None
-        kind = kind_from_answer(answer)
-        if key and kind and (settings := fingerprint_settings(kind, answer)):
-            fingerprint_text = fingerprint(key, settings)
     values = {
         "Hints": hints.to_stored(flags),
         "EntryPoint": script_name if script_name and is_name(script_name) else None,
         "TunedFor": tuned_for if tuned_for in _metrics(sanitized) else None,
-        "Fingerprint": fingerprint_text
-        if fingerprint_text and _FINGERPRINT.fullmatch(fingerprint_text)
-        else None,
     }
     return {name: value for name, value in values.items() if value}
+
+
+def _fingerprint(kind: JobKind | None, answer: Mapping[str, Any], key: bytes | None) -> str | None:
+    """Returns the fingerprint in a stored answer, or that of AWS's own answer with `key`."""
+    stored = answer.get(DERIVED)
+    if isinstance(stored, Mapping):
+        text = fields.text(stored, "Fingerprint")
+        return text if text and _FINGERPRINT.fullmatch(text) else None
+    settings = fingerprint_settings(kind, answer) if key and kind else ()
+    return fingerprint(key, settings) if key and settings else None
 
 
 def _metrics(stored_job: Mapping[str, Any]) -> set[str]:
@@ -230,6 +233,62 @@ def _metrics(stored_job: Mapping[str, Any]) -> set[str]:
     rows = [*(row.get("Name") for row in defined)]
     rows += [row.get("MetricName") for row in stored_job.get("FinalMetricDataList") or []]
     return {name for name in rows if name} - {WITHHELD}
+
+
+class ParsedAnswer(Struct, frozen=True):
+    """A Describe* answer and its stored form, from which its job is made.
+
+    `arguments` are those of Job that depend neither on tags nor on the key of the fingerprint.
+    """
+
+    kind: JobKind
+    answer: Mapping[str, Any]
+    stored_answer: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+
+    def job(
+        self,
+        tags: Mapping[str, str],
+        *,
+        account: str | None = None,
+        region: str | None = None,
+        key: bytes | None = None,
+    ) -> Job:
+        """Returns the job with these tags.
+
+        `account` and `region` default to those of the ARN. `key` is the secret key of the
+        fingerprint; without it, the job gets none. Raises MalformedData.
+        """
+        arn = self.arguments["arn"]
+        ref = JobRef.from_arn(arn) if arn else None
+        shown_tags, tags_set = split_stored_tags(filter_tags(tags))
+        return Job(
+            kind=self.kind,
+            account=account or (ref.account if ref else None),
+            region=region or (ref.region if ref else None),
+            pipeline_step=_pipeline_step(shown_tags),
+            tags=shown_tags,
+            tag_presence=tags_set,
+            fingerprint=_fingerprint(self.kind, self.answer, key) if key else None,
+            **self.arguments,
+        )
+
+
+def parse_answer(answer: Mapping[str, Any]) -> ParsedAnswer:
+    """Returns a Describe* answer with its stored form.
+
+    Raises MalformedData if the kind is unknown, or a field has an impossible value.
+    """
+    kind = kind_from_answer(answer)
+    if kind is None:
+        raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
+    stored_answer = sanitize_answer(answer)
+    arguments, spec = job_arguments(kind, stored_answer), kind.spec
+    for field, answer_key in (("name", spec.name_key), ("status", spec.status_key)):
+        if arguments[field] is None:
+            raise MalformedData(answer_key, "is empty")
+    arguments["settings"] = read_settings(kind, stored_answer)
+    return ParsedAnswer(kind, answer, stored_answer, arguments)
 
 
 def parse(
@@ -240,34 +299,8 @@ def parse(
     region: str | None = None,
     key: bytes | None = None,
 ) -> Job:
-    """Returns the job of a Describe* answer and its tags.
-
-    `account` and `region` default to those of the ARN. `key` is the secret key of the fingerprint;
-    without it, the job gets none. Raises MalformedData if the kind is unknown, or a field has an
-    impossible value.
-    """
-    kind = kind_from_answer(answer)
-    if kind is None:
-        raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
-    answer = sanitize_answer(answer, key)
-    values, spec = job_arguments(kind, answer), kind.spec
-    for field, answer_key in (("name", spec.name_key), ("status", spec.status_key)):
-        if values[field] is None:
-            raise MalformedData(answer_key, "is empty")
-    ref = JobRef.from_arn(values["arn"]) if values["arn"] else None
-    fingerprint = fields.text(fields.section(answer, DERIVED), "Fingerprint")
-    shown_tags, tags_set = split_stored_tags(filter_tags(tags))
-    return Job(
-        kind=kind,
-        account=account or (ref.account if ref else None),
-        region=region or (ref.region if ref else None),
-        pipeline_step=_pipeline_step(shown_tags),
-        tags=shown_tags,
-        tag_presence=tags_set,
-        settings=read_settings(kind, answer),
-        fingerprint=fingerprint if key else None,
-        **values,
-    )
+    """Returns the job of a Describe* answer and its tags. Raises MalformedData."""
+    return parse_answer(answer).job(tags, account=account, region=region, key=key)
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RecordResult
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.job.describe import ParsedAnswer, parse_answer
 from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History, Jobs, Markets, Metrics
@@ -82,6 +84,8 @@ class AuditDependencies(Struct, frozen=True):
     fingerprint_key: Callable[[], bytes | None]
     is_history_persistent: bool = True
     """False for a temporary history, which lacks earlier runs. Its audits are not repeated."""
+    parse_answer: Callable[[Mapping[str, Any]], ParsedAnswer] = parse_answer
+    """Parses a Describe answer. It may return what was parsed before the audit."""
     can_metrics_arrive: bool = True
     """False for a recording, which gets no further metrics."""
     has_all_tags: bool = True

@@ -15,7 +15,7 @@ from msgspec import Struct
 from sageaudit.domain.audit.record import UNKNOWN_NAME
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.course import as_of, own_code_s
-from sageaudit.domain.job.describe import TagNames, parse, rejected_tags, tags_to_store
+from sageaudit.domain.job.describe import TagNames, rejected_tags, tags_to_store
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import DescribedRun, JobEndEvent, is_same_run, parse_described_run
@@ -63,6 +63,13 @@ class DescribeFailure(Struct, frozen=True):
     reason: str
     did_exist: bool
     can_appear_later: bool = False
+
+
+class ReadJob(Struct, frozen=True):
+    """A described job with its tags, and the form in which its answer is stored."""
+
+    job: Job
+    stored_answer: Mapping[str, Any]
 
 
 class Tags(Struct, frozen=True):
@@ -166,19 +173,20 @@ def _select_tags(tags: Mapping[str, str], tag_names: TagNames, *, all_read: bool
     return Tags(tags_to_store(tags, tag_names, is_complete=all_read), notes)
 
 
-def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
+def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> ReadJob | DescribeFailure:
     """Returns the described job as of the attempt, or why it cannot be audited."""
     event, ref = described.event, described.event.ref
     account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
     try:
-        job = parse(described.response, tags.tags, account=account, region=region, key=key)
+        parsed = attempt.deps.parse_answer(described.response)
+        job = parsed.job(tags.tags, account=account, region=region, key=key)
         job = as_of(job, attempt.now)
     except MalformedData as error:
         return _unreadable(event, error)
     if job.status.startswith("Delet"):
         return DescribeFailure(event, f"its status is {job.status}", did_exist=True)
-    return job
+    return ReadJob(job, parsed.stored_answer)
 
 
 def count_launched(

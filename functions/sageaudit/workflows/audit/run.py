@@ -115,9 +115,10 @@ def audit_finished_job(
     tags = read_tags(attempt)
     if tags.can_arrive_later and (deferred := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
         return deferred
-    job = read_job(described, tags, attempt)
-    if isinstance(job, DescribeFailure):
-        return _audit_undescribed(job, attempt)
+    read = read_job(described, tags, attempt)
+    if isinstance(read, DescribeFailure):
+        return _audit_undescribed(read, attempt)
+    job = read.job
     if not job.finished:
         stale_text = f"Describe still says {job.status}"
         if end_event.is_replayed and caller is not AuditTrigger.PERSON:
@@ -135,7 +136,7 @@ def audit_finished_job(
     ):
         return deferred
     audit, earlier_runs = _judge_run(job, run_usage.usage, market, deps, now=now)
-    detail = make_detail(described.response, tags.tags, run_usage.usage, run_usage.stored_detail)
+    detail = make_detail(read.stored_answer, tags.tags, run_usage.usage, run_usage.stored_detail)
     return _record_run(
         audit, attempt, detail=detail, tags=tags, run_usage=run_usage, earlier_runs=earlier_runs
     )

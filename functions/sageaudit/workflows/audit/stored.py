@@ -13,7 +13,7 @@ from sageaudit.domain.audit.document import SCHEMA, AuditDocument
 from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, NO_CREATION_TIME, Detail, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.course import as_of
-from sageaudit.domain.job.describe import filter_tags, latest_time, parse, sanitize_answer
+from sageaudit.domain.job.describe import filter_tags, latest_time, parse
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import InstanceType, Market
@@ -51,17 +51,18 @@ def read_audit(history: History, key: JobKey, version: int | None = None) -> Aud
 
 
 def make_detail(
-    answer: Mapping[str, Any],
+    stored_answer: Mapping[str, Any],
     tags: Mapping[str, str],
     usage: Measurements,
     stored_detail: Detail | None = None,
 ) -> Detail:
     """Returns the detail to store, with at most 200 KB of series. Its note says what was left out.
 
+    `stored_answer` is the stored form of the Describe answer.
     If `stored_detail` is given, its series are kept.
     """
     if stored_detail is not None:
-        return replace(stored_detail, describe=sanitize_answer(answer), tags=filter_tags(tags))
+        return replace(stored_detail, describe={**stored_answer}, tags=filter_tags(tags))
     packed_series, note = pack(usage), None
     if len(packed_series) > MAX_DETAIL_BYTES:
         packed_series = pack(usage, extreme_hosts_only=True)
@@ -71,7 +72,7 @@ def make_detail(
         note = "series of the extreme hosts alone; no curves"
     if len(packed_series) > MAX_DETAIL_BYTES:
         packed_series, note = b"", "the series were too large to keep"
-    return Detail(sanitize_answer(answer), filter_tags(tags), packed_series, note)
+    return Detail({**stored_answer}, filter_tags(tags), packed_series, note)
 
 
 class RunUsage(Struct, frozen=True):
@@ -136,10 +137,12 @@ def read_earlier_runs(summary: AuditSummary, history: History) -> tuple[AuditSum
 def runs_before(
     moment: datetime, history: History, account: str, region: str, family: str
 ) -> tuple[AuditSummary, ...]:
-    """Returns a family's last runs that ended before `moment`, newest first."""
-    runs = iterate_family_runs(
-        history, account, region, family, ended_before=moment, page_size=MAX_EARLIER_RUNS
-    )
+    """Returns a family's last runs that ended before `moment`, newest first.
+
+    They have only the COMPARED_FIELDS.
+    """
+    query = RunQuery.for_earlier_runs(account, region, family)
+    runs = history.runs(query, ended_before=moment, page_size=MAX_EARLIER_RUNS)
     return tuple(islice(runs, MAX_EARLIER_RUNS))
 
 
@@ -149,12 +152,10 @@ def iterate_family_runs(
     region: str,
     family: str,
     *,
-    ended_before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
     """Yields a family's runs, newest first. One query reads `page_size` runs."""
-    query = RunQuery.for_family(account, region, family)
-    return history.runs(query, ended_before=ended_before, page_size=page_size)
+    return history.runs(RunQuery.for_family(account, region, family), page_size=page_size)
 
 
 def comparable_runs(summaries: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:

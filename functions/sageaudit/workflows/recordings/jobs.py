@@ -24,7 +24,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.record import NO_CREATION_TIME, UNKNOWN_NAME
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.course import as_of
-from sageaudit.domain.job.describe import latest_time, parse
+from sageaudit.domain.job.describe import ParsedAnswer, latest_time, parse, parse_answer
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
@@ -63,6 +63,8 @@ class RecordedJob(Struct, frozen=True):
     load: Callable[[], Recording]
     list_row: ListedJob
     read_at: datetime
+    parsed: ParsedAnswer | None = None
+    """The Describe answer; None if its audit must parse it again."""
     launched_jobs: tuple[JobRef, ...] | None = None
     """The jobs that a roll-up launched, including those deleted before the recording.
 
@@ -72,8 +74,9 @@ class RecordedJob(Struct, frozen=True):
     @classmethod
     def from_recording(cls, recording: Recording, load: Callable[[], Recording]) -> Self:
         """Returns the job of a recording. Raises MalformedData."""
-        job = parse(recording.describe, {}, account=recording.account, region=recording.region)
-        return cls(load, _list_row(job), _recording_time(job, recording))
+        parsed = parse_answer(recording.describe)
+        job = parsed.job({}, account=recording.account, region=recording.region)
+        return cls(load, _list_row(job), _recording_time(job, recording), parsed)
 
     @property
     def key(self) -> JobKey:
@@ -98,6 +101,10 @@ class RecordedJob(Struct, frozen=True):
     def tags(self, _: JobRef) -> dict[str, str]:
         """Returns the recorded tags."""
         return dict(self.load().tags)
+
+    def parse_answer(self, answer: Mapping[str, Any]) -> ParsedAnswer:
+        """Returns the parsed answer. Raises MalformedData."""
+        return parse_answer(answer) if self.parsed is None else self.parsed
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
         """Returns the jobs that the job launched; None if its file does not have them."""
@@ -125,6 +132,7 @@ class RecordedJob(Struct, frozen=True):
             policy=policy,
             ruleset=catalogue.ruleset(),
             fingerprint_key=fingerprint_key,
+            parse_answer=self.parse_answer,
             is_history_persistent=is_history_persistent,
             can_metrics_arrive=read_context is not None,
             has_all_tags=recorded.has_all_tags,
@@ -197,8 +205,8 @@ def recorded_jobs_in_folder(
 ) -> list[RecordedJob]:
     """Returns the jobs of all recordings below a folder.
 
-    Of two files with the same run, one is used. `on_refused` is called for each recording that no
-    history can store. Raises BadUsage if there is no JSON file.
+    Of two files with the same run, the first is used. `on_refused` is called for each recording
+    that no history can store. Raises BadUsage if there is no JSON file.
     """
     paths = sorted(_recording_paths(folder)) if folder.is_dir() else [folder]
     if not paths:
@@ -208,8 +216,9 @@ def recorded_jobs_in_folder(
         for part in recorded_parts(path, for_history=True):
             if isinstance(part, BadRecording):
                 on_refused(part)
-            else:
-                jobs = {job.key: job for job in part.jobs} | jobs
+                continue
+            for job in part.jobs:  # without their answers, since a folder may have thousands
+                jobs.setdefault(job.key, replace(job, parsed=None))
     return [*jobs.values()]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording
-from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.deferred import DeferredHistory
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.family_runs import summary_of_run
 from sageaudit.domain.guides import select_guides, traits_of_audit
@@ -140,7 +140,7 @@ def audit_recordings(
     audits = _audits(
         [*{id(part): part for part in parts if isinstance(part, AuditedPart)}.values()],
         policy,
-        SqliteHistory() if history is None else history,
+        DeferredHistory() if history is None else history,
         is_history_persistent=is_history_persistent,
     )
     for part in parts:

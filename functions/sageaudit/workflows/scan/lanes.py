@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Sums, sums_from_document
 from sageaudit.domain.job.course import as_of
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import ParsedAnswer, parse_answer
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobEndEvent, JobRef
@@ -265,7 +266,9 @@ def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
     """Audits a job like Lambda, and returns the audit; None if the job is running again."""
-    deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
+    deps = replace(
+        prefetched.deps, jobs=prefetched, metrics=prefetched, parse_answer=prefetched.parse_answer
+    )
     job = prefetched.job
     event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
     force = _stored_summary(lane, job) is not None
@@ -284,21 +287,16 @@ def _read_job(
     if isinstance(prefetched.describe_answer, Exception):
         return prefetched
     prefetched.tag_answer = _result_or_error(lambda: deps.jobs.tags(ref))
-    job = _parse_job(prefetched.describe_answer, ref, now) if metrics_ahead else None
+    if metrics_ahead:
+        with suppress(MalformedData):  # the audit says why the answer cannot be read
+            prefetched.parsed = parse_answer(prefetched.describe_answer)
     rollup = ref.kind.spec.rollup
     if rollup is not None and not rollup.has_child_count:
         prefetched.children_answer = _result_or_error(lambda: _as_tuple(deps.jobs.children(ref)))
-    elif job is not None and rollup is None:
+    elif prefetched.parsed is not None and rollup is None:
+        job = as_of(prefetched.parsed.job({}, account=ref.account, region=ref.region), now)
         prefetched.usage = _result_or_error(lambda: deps.metrics.read(job, now))
     return prefetched
-
-
-def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """Returns the job of a Describe answer; None if the answer is malformed."""
-    try:
-        return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
-    except MalformedData:
-        return None
 
 
 def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
@@ -316,6 +314,7 @@ class PrefetchedJob(Struct):
     now: datetime
     deps: AuditDependencies
     describe_answer: dict[str, Any] | SageauditError = field(default_factory=dict)
+    parsed: ParsedAnswer | None = None
     tag_answer: dict[str, str] | SageauditError = field(default_factory=dict)
     usage: Measurements | SageauditError | None = None
     children_answer: tuple[JobRef, ...] | SageauditError | None = None
@@ -330,6 +329,10 @@ class PrefetchedJob(Struct):
     def describe(self, _: JobRef) -> dict[str, Any]:
         """Returns Describe's answer, or raises the error of the request."""
         return _value_or_raise(self.describe_answer)
+
+    def parse_answer(self, answer: Mapping[str, Any]) -> ParsedAnswer:
+        """Returns Describe's answer as it was parsed to read the metrics, if it was."""
+        return self.deps.parse_answer(answer) if self.parsed is None else self.parsed
 
     def tags(self, _: JobRef) -> dict[str, str]:
         """Returns the job's tags, or raises the error of the request."""

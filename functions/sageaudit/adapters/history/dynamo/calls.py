@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Clamped, Context, Decimal, Inexact, Overflow, Rounded, Underflow
 from typing import Any
@@ -94,20 +94,28 @@ class DynamoTable:
         values: Item | None = None,
         *,
         index: Index = TABLE,
+        attributes: Sequence[str] = (),
         **options: Any,
     ) -> Iterator[Item]:
         """Yields a partition's items. Reads pages only as they are needed.
 
-        `sort` is a condition on the sort key `#s`, and `values` are its values. The option Limit
-        sets the size of the first page. Each further page is twice as large, up to 1,000.
+        `sort` is a condition on the sort key `#s`, and `values` are its values. `attributes` limits
+        the items to these attributes. The option Limit sets the size of the first page. Each
+        further page is twice as large, up to 1,000.
         """
+        placeholders = {index.partition_key: "#p"} | ({index.sort_key: "#s"} if sort else {})
+        for number, name in enumerate(attributes):
+            placeholders.setdefault(name, f"#{number}")
+        projection = ", ".join(placeholders[name] for name in attributes)
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": f"#p = :p AND {sort}" if sort else "#p = :p",
-            "ExpressionAttributeNames": {"#p": index.partition_key}
-            | ({"#s": index.sort_key} if sort else {}),
+            "ExpressionAttributeNames": {
+                placeholder: name for name, placeholder in placeholders.items()
+            },
             "ExpressionAttributeValues": _to_dynamo({":p": partition, **(values or {})}),
             **({"IndexName": index.name} if index.name else {}),
+            **({"ProjectionExpression": projection} if projection else {}),
             **options,
         }
         while True:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from sageaudit.adapters.history.codec import (
     Item,
@@ -38,7 +38,7 @@ from sageaudit.adapters.history.dynamo.keys import (
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.dynamo.table_writes import TableWrites
-from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
+from sageaudit.adapters.history.record_steps import find_outdated
 from sageaudit.adapters.history.rows import clip_text
 from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
@@ -79,6 +79,8 @@ READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """The permission of `decisions`, only on the table."""
 SAVE_DECISION_WRITES: TableWrites = {"dynamodb:PutItem": (RECOMMENDATIONS_PK,)}
 """What `save_decision` writes."""
+
+StoredRow = TypeVar("StoredRow")
 
 
 class DynamoHistory:
@@ -137,12 +139,21 @@ class DynamoHistory:
         item = next(own_and_later, None)
         if item is None or item[SORT_KEY] != own_sk:
             return ()
-        earlier = self._family_items(partition_key, "<", moment_text(ended_at))
+        earlier = self._family_items(
+            partition_key, "<", moment_text(ended_at), attributes=items.FAMILY_PLACE
+        )
         later = (item for item in own_and_later if item[SORT_KEY] > later_sk)
-        row = self._items.read(items.read_family_row, item)
-        return tuple(find_outdated(row, self._family_rows(earlier), self._family_rows(later)))
+        return tuple(
+            find_outdated(
+                self._items.read(items.read_family_row, item),
+                self._first_rows(items.read_family_place, earlier),
+                self._first_rows(items.read_family_row, later),
+            )
+        )
 
-    def _family_items(self, partition: str, operator: str, sk: str) -> Iterator[Item]:
+    def _family_items(
+        self, partition: str, operator: str, sk: str, **options: Any
+    ) -> Iterator[Item]:
         # Earlier runs come newest first, later runs oldest first.
         return self._table.query(
             partition,
@@ -151,11 +162,13 @@ class DynamoHistory:
             ScanIndexForward=operator == ">=",
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
+            **options,
         )
 
-    def _family_rows(self, family_items: Iterator[Item]) -> Iterator[FamilyRow]:
-        rows = self._items.read_each(items.read_family_row, family_items)
-        return islice(rows, MAX_EARLIER_RUNS)
+    def _first_rows(
+        self, read: Callable[[Item], StoredRow], family_items: Iterable[Item]
+    ) -> Iterator[StoredRow]:
+        return islice(self._items.read_each(read, family_items), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets an audit's `due_at`, unless it is due earlier or there is no audit."""
@@ -208,6 +221,7 @@ class DynamoHistory:
     ) -> Iterator[Row]:
         """Yields the rows of a list: of one index, merged from the shards of its key."""
         read = items.read_finding if query.index is RunIndex.RULE else items.read_head
+        read = items.read_compared_run if query.is_compared else read
         rows = self._items.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", rows)
 
@@ -231,6 +245,7 @@ class DynamoHistory:
                 "#s < :end",
                 {":end": end},
                 index=index,
+                attributes=items.COMPARED_RUN if query.is_compared else (),
                 ScanIndexForward=is_oldest_first,
                 **limit,
             )

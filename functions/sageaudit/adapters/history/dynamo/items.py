@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from sageaudit.adapters.history.codec import (
+    COMPARED_READERS,
     RUN_READERS,
     Item,
     detail_to_item,
     epoch_s,
     from_item,
+    make_row,
     moment_sk,
     read_detail,
     read_fields,
@@ -19,6 +21,7 @@ from sageaudit.adapters.history.codec import (
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.record_steps import (
+    FamilyPlace,
     FamilyRow,
     read_compared,
     read_stored_bytes,
@@ -28,6 +31,14 @@ from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
+
+FAMILY_PLACE = (PARTITION_KEY, SORT_KEY, "stamp")
+"""The attributes of a RUNS# item that show a run's place in its family."""
+COMPARED_RUN = (
+    *(PARTITION_KEY, SORT_KEY, "ended_sk", *JobKey.__struct_fields__),
+    *(reader.name for reader in COMPARED_READERS if reader.name != "key"),
+)
+"""The attributes of a HEAD item that audits of the family's later runs read, and its keys."""
 
 
 def head_item(summary: AuditSummary, revision: int) -> Item:
@@ -63,6 +74,11 @@ def _head_index_keys(summary: AuditSummary) -> Item:
 def read_head(item: Item) -> AuditSummary:
     """Reads the summary in a HEAD item. Raises PARSE_ERRORS."""
     return from_item(AuditSummary, item)
+
+
+def read_compared_run(item: Item) -> AuditSummary:
+    """Reads the summary of a run from the attributes in COMPARED_RUN. Raises PARSE_ERRORS."""
+    return make_row(AuditSummary, read_fields(COMPARED_READERS, item))
 
 
 def read_revision(item: Item) -> int:
@@ -118,6 +134,11 @@ def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> 
         **to_item(row.key),
         **_without_none(optional_attributes),
     }
+
+
+def read_family_place(item: Item) -> FamilyPlace:
+    """Reads a run's place from a RUNS# item. Raises PARSE_ERRORS."""
+    return FamilyPlace(ended_sk=item[SORT_KEY], stamp=item["stamp"])
 
 
 def read_family_row(item: Item) -> FamilyRow:

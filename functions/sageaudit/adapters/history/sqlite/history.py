@@ -202,12 +202,11 @@ class SqliteHistory:
                 return ()
             earlier_rows = self._file.query_all(schema.FAMILY_BEFORE, parameters)
             later_rows = self._file.query_all(schema.FAMILY_AFTER, parameters)
-        read, read_each = rows.read_family_row, self._rows.read_each
         outdated_keys = tuple(
             find_outdated(
-                self._rows.read(read, own_row),
-                read_each(read, earlier_rows),
-                read_each(read, later_rows),
+                self._rows.read(rows.read_family_row, own_row),
+                self._rows.read_each(rows.read_family_place, earlier_rows),
+                self._rows.read_each(rows.read_family_row, later_rows),
             )
         )
         if outdated_keys:
@@ -249,6 +248,7 @@ class SqliteHistory:
     ) -> Iterator[Row]:
         """Yields the rows of a list, a page at a time."""
         read = rows.read_finding if query.index is RunIndex.RULE else rows.read_summary
+        read = rows.read_compared_run if query.is_compared else read
         values = self._rows.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", values)
 
@@ -257,6 +257,7 @@ class SqliteHistory:
     ) -> Iterator[sqlite3.Row]:
         # The first page has `page_size` rows, further pages have 500.
         parameter_names, statement = schema.LISTS[query.index]
+        statement = schema.COMPARED_RUNS if query.is_compared else statement
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
         sort_column, page_start = "ended_at", sk_before(ended_before)
         if query.index is RunIndex.DUE:

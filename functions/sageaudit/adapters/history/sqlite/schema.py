@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import Any, get_args, get_type_hints
 
-from sageaudit.adapters.history.sqlite.rows import RUN_COLUMNS, column_name, column_names
+from sageaudit.adapters.history.sqlite.rows import (
+    COMPARED_COLUMNS,
+    RUN_COLUMNS,
+    column_name,
+    column_names,
+)
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, RunIndex
 from sageaudit.domain.audit.summary import AuditSummary
@@ -121,6 +126,7 @@ FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 """The statements that create a history in an empty file."""
 
 _RUNS = f"SELECT run_key, {', '.join(column_names(AuditSummary))} FROM runs WHERE"
+_COMPARED_RUNS = f"SELECT {', '.join(COMPARED_COLUMNS)} FROM runs WHERE"
 SUMMARY = f"{_RUNS} run_key = :run_key"
 _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
@@ -162,17 +168,27 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
 `period` is a day, the prefix of its times. A page begins after `moment` and `after` (a run's key).
 """
 
-_FAMILY_ROW = (
-    "SELECT r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
+COMPARED_RUNS = f"{_COMPARED_RUNS} {_FAMILY_CONDITION}{_NEWEST}"
+"""The SQL of a family's list that reads only COMPARED_FIELDS."""
+
+_FAMILY_PLACE_COLUMNS = "r.run_key, r.ended_at, f.stamp"
+_FAMILY_ROW_COLUMNS = "r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
+_FAMILY_ROWS = (
     " FROM runs AS r CROSS JOIN family_rows AS f ON f.run = r.run"
     " WHERE r.account = :account AND r.region = :region AND r.family = :family"
     " AND f.expires_at > :now AND "
 )
-FAMILY_ROW = f"{_FAMILY_ROW}r.ended_at = :ended_at AND r.run_key = :run_key"
-FAMILY_BEFORE = (
-    f"{_FAMILY_ROW}r.ended_at < :ended_at ORDER BY r.ended_at DESC, r.run_key DESC LIMIT :rows"
+FAMILY_ROW = (
+    f"SELECT {_FAMILY_ROW_COLUMNS}{_FAMILY_ROWS}r.ended_at = :ended_at AND r.run_key = :run_key"
 )
-FAMILY_AFTER = f"{_FAMILY_ROW}r.ended_at > :ended_at ORDER BY r.ended_at, r.run_key LIMIT :rows"
+FAMILY_BEFORE = (
+    f"SELECT {_FAMILY_PLACE_COLUMNS}{_FAMILY_ROWS}r.ended_at < :ended_at"
+    " ORDER BY r.ended_at DESC, r.run_key DESC LIMIT :rows"
+)
+FAMILY_AFTER = (
+    f"SELECT {_FAMILY_ROW_COLUMNS}{_FAMILY_ROWS}r.ended_at > :ended_at"
+    " ORDER BY r.ended_at, r.run_key LIMIT :rows"
+)
 SCHEDULE_REAUDIT = (
     "UPDATE runs SET due_at = :due_at WHERE run_key = :run_key"
     " AND (due_at IS NULL OR due_at > :due_at)"
