@@ -11,6 +11,7 @@ from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.audit.stored import MAX_DETAIL_BYTES
 from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
 from tools.pages.recorded_gpus import RECORDINGS, low_use_jobs
 
@@ -30,7 +31,7 @@ def recorded_run(name: str) -> MeasuredJob:
 
 def stored(run: MeasuredJob) -> Measurements:
     """Returns a run's measurements as the history stores them."""
-    return unpack(pack(run.usage), run.job, run.market.types)
+    return unpack(pack(run.usage, MAX_DETAIL_BYTES)[0], run.job, run.market.types)
 
 
 def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:

@@ -1,10 +1,12 @@
 """What is asked of CloudWatch, and what becomes of each kind of answer."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
@@ -502,15 +504,40 @@ def test_results_of_another_form_are_no_answer(change: dict[str, Any]) -> None:
         read(Broken(), job("ml.g4dn.xlarge", 2))
 
 
-@given(kept=st.sets(st.integers(0, 11)), first=st.integers(-3, 3), whole=st.booleans())
-def test_an_answer_with_each_point_is_placed_at_once(
-    kept: set[int], first: int, whole: bool
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
+@given(
+    missing=st.sets(st.integers(0, 95)),
+    first=st.integers(-3, 3),
+    days=st.integers(0, 240),
+    period_s=st.sampled_from((60, 1800, 3600)),
+)
+def test_points_are_placed_at_once_up_to_the_next_gap(
+    missing: set[int], first: int, days: int, period_s: int, zone: str
 ) -> None:
-    """As each of its points by itself; what lies outside the job's periods is left out."""
-    minutes = range(first, first + 9) if whole else sorted(kept)
-    moments = [START + timedelta(minutes=minute) for minute in minutes]
-    values: list[float | None] = [None] * 10
-    _place_points(
-        moments, [float(minute) for minute in minutes], values, int(START.timestamp()), 60
-    )
-    assert values == [float(at) if at in minutes else None for at in range(10)]
+    """As each of its points by itself, also if the clocks change. What lies outside is left out."""
+    first_s = int(START.timestamp()) // 3600 * 3600 + days * 86_400
+    numbers = [number for number in range(96) if number not in missing]
+    moments = [
+        datetime.fromtimestamp(first_s + (first + number) * period_s, ZoneInfo(zone))
+        for number in numbers
+    ]
+    values: list[float | None] = [None] * 90
+    _place_points(moments, [float(number) for number in numbers], values, first_s, period_s)
+    by_place = {first + number: float(number) for number in numbers}
+    assert values == [by_place.get(place) for place in range(90)]
+
+
+def test_a_missing_point_costs_few_looks_at_timestamps() -> None:
+    """Of a thousand points one is missing: the halves around it are copied."""
+    looks = Counter[str]()
+
+    class Looked(datetime):
+        def __sub__(self, other: Any) -> Any:
+            looks["at a timestamp"] += 1
+            return super().__sub__(other)
+
+    moments = [Looked.fromtimestamp(minute * 60, UTC) for minute in range(1000) if minute != 357]
+    values: list[float | None] = [None] * 1000
+    _place_points(moments, [1.0] * 999, values, 0, 60)
+    assert values.index(None) == 357
+    assert looks.total() <= 50

@@ -9,13 +9,28 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.known_prices import RateBasis
-from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, ExcludedLines, PaidReport, PaidUsage
+from sageaudit.domain.reconcile.lines import (
+    JOBS,
+    AuditedLine,
+    AuditedMonth,
+    AwsLine,
+    AwsSpend,
+    ExcludedLines,
+    PaidReport,
+    PaidUsage,
+    UnlistedJobs,
+    job_usage_type,
+)
+from sageaudit.domain.reconcile.reconcile import Presence, reconcile
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, cur2, legacy
@@ -72,6 +87,88 @@ def paid(*paths: Path, account: str | None = None, basis: RateBasis = RateBasis.
 def changed(**cells: str) -> Charge:
     """The charge with other cells."""
     return replace(CHARGE, changes=cells)
+
+
+CHARGES = st.builds(
+    Charge,
+    st.just(START),
+    what=st.sampled_from(("ml.g5.2xlarge", "ml.m5.large", "VolumeUsage.gp2")),
+    role=st.sampled_from(("Train", "train", "Train", "Processing", "TrSpt", "Host", "New")),
+    job=st.sampled_from(("job-1", "JOB-1", "job-2", "job-3", "job-4", "job-5")),
+    quantity=st.integers(0, 5).map(Decimal),
+    changes=st.sampled_from(
+        ({}, {}, {}, {"line_item_resource_id": ""}, {"line_item_resource_id": "another"})
+    ),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    charges=st.lists(CHARGES, min_size=1, max_size=14),
+    audited=st.sets(st.integers(1, 6)),
+    most_expensive=st.integers(1, 3),
+)
+def test_jobs_without_an_audit_are_only_summed(
+    charges: list[Charge], audited: set[int], most_expensive: int
+) -> None:
+    """The sums, the numbers of jobs, and the most expensive rows are those of all lines."""
+    arns = [CHARGE.arn.replace("job-1", f"job-{number}") for number in sorted(audited)]
+    history = AuditedMonth(tuple(audited_line(arn) for arn in arns), jobs=len(arns))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "report.csv")
+        path.write_text(cur2([CHARGE, *charges]))
+        every = reconcile(spend(path), history)
+        listed = reconcile(
+            cost_report.read_spend(path, MONTH, ACCOUNT, arns, most_expensive=most_expensive),
+            history,
+        )
+    assert listed.usd_by_presence == {
+        (Presence.ONLY_IN_AWS, True): (Decimal(0), Decimal(0)),
+        **every.usd_by_presence,
+    }
+    assert listed.count_jobs() == every.count_jobs()
+    for presence in Presence:
+        all_rows, rows = (
+            [row for row in result.rows_by_presence[presence] if row.area == JOBS]
+            for result in (every, listed)
+        )
+        assert rows[:most_expensive] == all_rows[:most_expensive]
+        unlisted = listed.spend.unlisted.rows if presence is Presence.ONLY_IN_AWS else 0
+        assert len(rows) + unlisted == len(all_rows)
+    assert listed.unnamed_usd == every.unnamed_usd
+    assert listed.spend.managed_spot == every.spend.managed_spot
+
+
+def audited_line(arn: str) -> AuditedLine:
+    """Returns an hour of a job's training instance."""
+    usage = job_usage_type("training", "ml.g5.2xlarge")
+    hour, usd = Decimal(1), Decimal("1.515")
+    return AuditedLine(
+        arn, arn.rpartition("/")[2], "us-east-1", "compute", None, usage, "instance-hours", hour,
+        usd, is_metered=True, crosses_month=False,
+    )  # fmt: skip
+
+
+def test_a_report_without_jobs_is_read_whole(write: Write) -> None:
+    """Whatever is audited: its usage is of endpoints."""
+    [path] = write(cur2([replace(CHARGE, role="Host", changes={"line_item_resource_id": ""})]))
+    read = cost_report.read_spend(path, MONTH, ACCOUNT, [], most_expensive=1)
+    assert read == AwsSpend((LINE._replace(usage_type="USE1-Host:ml.g5.2xlarge", resource=None),))
+
+
+def test_few_lines_of_a_thousand_jobs_are_read(write: Write) -> None:
+    """The audited job's and that of the most expensive job. The others are two sums."""
+    charges = [
+        replace(CHARGE, job=f"job-{number}", quantity=Decimal(number)) for number in range(1000)
+    ]
+    [path] = write(cur2(charges))
+    read = cost_report.read_spend(path, MONTH, ACCOUNT, [CHARGE.arn], most_expensive=1)
+    assert [line.resource for line in read.lines] == [
+        CHARGE.arn,
+        CHARGE.arn.replace("job-1", "job-999"),
+    ]
+    others = Decimal(sum(range(2, 999)))
+    assert read.unlisted == UnlistedJobs(998, 998, others * Decimal("1.515"))
 
 
 @pytest.mark.parametrize("shape", ["cur2", "legacy"])

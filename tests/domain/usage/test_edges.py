@@ -9,7 +9,7 @@ from sageaudit.domain.usage.edges import (
     periods_before_gpu,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import cpu_states, gpu_states
+from sageaudit.domain.usage.series import ACTIVE, IDLE, UNKNOWN, cpu_states, gpu_states
 from sageaudit.structs import replace
 from tests.fakes.jobs import Points, ran, series, usage
 
@@ -25,11 +25,11 @@ def measurements_of(cpu: Points, gpu: Points | None = None) -> Measurements:
 
 def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
     """20 of 100 of one vCPU, 5 of 4, and no answer if their number is unknown."""
-    assert cpu_states((19.9, 20), 1) == [False, True]
-    assert cpu_states((4.9, 5), 4) == [False, True]
-    assert cpu_states((90,), None) == [None]
-    assert gpu_states((1, 1.1), 1) == [False, True]
-    assert gpu_states((0.1, 0.2), 8) == [False, True]
+    assert cpu_states((19.9, 20), 1) == bytes([IDLE, ACTIVE])
+    assert cpu_states((4.9, 5), 4) == bytes([IDLE, ACTIVE])
+    assert cpu_states((90,), None) == bytes([UNKNOWN])
+    assert gpu_states((1, 1.1), 1) == bytes([IDLE, ACTIVE])
+    assert gpu_states((0.1, 0.2), 8) == bytes([IDLE, ACTIVE])
 
 
 @pytest.mark.parametrize(
@@ -38,22 +38,22 @@ def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
         pytest.param(
             [0, 100, 0, 100, None, None],
             [0, 0, None, None, 50, 0],
-            [False, True, None, True, True, None],
+            [IDLE, ACTIVE, UNKNOWN, ACTIVE, ACTIVE, UNKNOWN],
             id="a missing point leaves it open, unless the other one works",
         ),
         pytest.param(
             [0, 100],
             [None, None],
-            [None, True],
+            [UNKNOWN, ACTIVE],
             id="without GPU points a GPU host is never known to be idle: its GPU may work",
         ),
     ],
 )
 def test_a_host_works_if_either_works_and_is_idle_if_both_are(
-    cpu: Points, gpu: Points, works: list[bool | None]
+    cpu: Points, gpu: Points, works: list[int]
 ) -> None:
     """CPU and GPU."""
-    assert activity_by_host(measurements_of(cpu, gpu)) == {"train/algo-1": works}
+    assert activity_by_host(measurements_of(cpu, gpu)) == {"train/algo-1": bytes(works)}
 
 
 def test_each_host_has_its_own_end_and_part() -> None:

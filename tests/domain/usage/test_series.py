@@ -1,6 +1,7 @@
 """Functions on whole series give the same as functions on single points."""
 
 import math
+from collections.abc import Sequence
 from itertools import groupby
 
 from hypothesis import example, given
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from sageaudit.domain.usage.measure import _normalise, _normalise_all
 from sageaudit.domain.usage.series import (
     MAX_IDLE_GAP_S,
+    UNKNOWN,
     Series,
-    any_active,
+    States,
     combine_states,
     gpu_states,
     mean_of_hosts,
@@ -18,6 +20,7 @@ from sageaudit.domain.usage.series import (
     percentile,
     percentile_of_busiest,
     select_points,
+    shared_periods,
     states,
 )
 
@@ -81,15 +84,41 @@ def by_points(values: list[float | None], longest: int) -> list[bool | None]:
 def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> None:
     """With and without missing points."""
     result = states(Series(tuple(values)), lambda points: gpu_states(points, 2), period_s)
-    assert result == by_points(values, MAX_IDLE_GAP_S // period_s)
+    assert result == packed(by_points(values, MAX_IDLE_GAP_S // period_s))
+
+
+def packed(flags: list[bool | None]) -> States:
+    """Returns the states of hosts that are active, idle or neither."""
+    return bytes(UNKNOWN if flag is None else flag for flag in flags)
+
+
+def any_active(hosts: Sequence[bool | None]) -> bool | None:
+    """Returns whether any host is active, if that is known."""
+    return True if any(hosts) else None if None in hosts else False
 
 
 @given(lines=LINES)
-def test_either_of_two_hosts(lines: list[list[float | None]]) -> None:
-    """Like `any_active` for each period."""
+def test_states_of_several_hosts(lines: list[list[float | None]]) -> None:
+    """Active if any host is, idle if all are, in each period."""
     one = [None if value is None else value > 50 for value in lines[0]]
     for hosts in ([one], [one, one[::-1]], [one, one[::-1], one]):
-        assert combine_states(hosts) == [any_active(at) for at in zip(*hosts, strict=True)]
+        joined = [any_active(at) for at in zip(*hosts, strict=True)]
+        assert combine_states([packed(host) for host in hosts]) == packed(joined)
+
+
+@given(values=st.lists(POINT, max_size=40), start=st.integers(0, 40), length=st.integers(0, 40))
+def test_missing_points_of_a_line(values: list[float | None], start: int, length: int) -> None:
+    """Of a whole line, and of a part."""
+    whole = Series(tuple(values))
+    for line in (whole, whole.slice(start, start + length)):
+        present = [at for at, value in enumerate(line.values) if value is not None]
+        assert [at for at, state in enumerate(line.missing) if state != UNKNOWN] == present
+        assert list(line.present) == [value for value in line.values if value is not None]
+        assert line.is_complete is (len(present) == len(line.values))
+        gaps = [len(list(gap)) for value, gap in groupby(line.values) if value is None]
+        assert line.longest_gap == max(gaps, default=0)
+        if present:
+            assert line.recorded_periods == range(present[0], present[-1] + 1)
 
 
 @given(lines=LINES, data=st.data())
@@ -112,4 +141,10 @@ def test_pairs_means_and_picked_points(
     kept = sorted(data.draw(st.sets(st.integers(0, shortest - 1))))
     picked = {host: tuple(line.values[at] for at in kept) for host, line in hosts.items()}
     some = {host: values for host, values in picked.items() if set(values) - {None}}
-    assert {host: line.values for host, line in select_points(hosts, kept).items()} == some
+    periods = [range(at, at + 1) for at in kept]
+    assert {host: line.values for host, line in select_points(hosts, periods).items()} == some
+    cut = [line.slice(0, shortest) for line in hosts.values()]
+    shared = shared_periods(cut, range(shortest))
+    assert [at for part in shared for at in part] == [
+        at for at in range(shortest) if all(line.values[at] is not None for line in hosts.values())
+    ]

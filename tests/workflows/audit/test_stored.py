@@ -1,11 +1,12 @@
-import json
 import random
-import zlib
+from collections import Counter
 from datetime import timedelta
-from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sageaudit.domain.usage import measure
 from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, RawSeries
 from sageaudit.domain.usage.series import Series
@@ -16,11 +17,12 @@ from sageaudit.workflows.audit.stored import MAX_DETAIL_BYTES, make_detail
 from tests.fakes.jobs import START, market, ran, series, training_answer, usage
 from tests.fakes.judging import case
 
+TYPES = market().types
 
-def unpacked(packed: bytes) -> dict[str, Any]:
-    """The document inside."""
-    document: dict[str, Any] = json.loads(zlib.decompress(packed))
-    return document
+
+def stored(packed: bytes) -> Measurements:
+    """What is read again."""
+    return unpack(packed, ran(600), TYPES)
 
 
 def noise(hosts: int, points: int, metrics: int) -> Measurements:
@@ -43,21 +45,90 @@ def noise(hosts: int, points: int, metrics: int) -> Measurements:
     )
 
 
-def test_series_are_kept_as_tenths_of_a_percent() -> None:
-    """One missing point stays missing."""
-    document = unpacked(pack(usage(ran(180), series(Metric.CPU, [40, None, 41.4]))))
-    assert document["series"] == {"CPUUtilization": {"train/algo-1": [100, None, 104]}}
-    assert (document["period_s"], document["unit"]) == (60, "0.1 percent")
+@given(
+    lines=st.lists(
+        st.lists(
+            st.none() | st.floats(0, 100) | st.integers(0, 2000).map(lambda number: number / 20),
+            min_size=8,
+            max_size=8,
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_series_are_kept_as_tenths_of_a_percent(lines: list[list[float | None]]) -> None:
+    """As Python rounds them, a half to the even tenth. A missing point stays missing."""
+    hosts = {f"train/algo-{n}": Series(tuple(line)) for n, line in enumerate(lines, 1)}
+    before = replace(noise(1, 8, 0), series={Metric.CPU: hosts})
+    after = stored(pack(before, MAX_DETAIL_BYTES)[0])
+    assert after.series[Metric.CPU] == {
+        host: Series(
+            tuple(None if value is None else round(value * 10) / 10 for value in line.values)
+        )
+        for host, line in hosts.items()
+    }
 
 
 def test_the_hosts_that_are_kept_are_the_extreme_ones() -> None:
     """Of 64 hosts of a day of noise."""
     usage = noise(64, 1440, 5)
-    detail = make_detail(training_answer(), {}, usage)
-    document = unpacked(detail.series)
-    medians = {host: sorted(line.present)[720] for host, line in usage.series[Metric.CPU].items()}
-    extremes = {min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)}
-    assert set(document["series"]["CPUUtilization"]) == extremes
+    kept = stored(make_detail(training_answer(), {}, usage).series)
+    means = {host: line.mean for host, line in usage.series[Metric.CPU].items()}
+    extremes = {min(means, key=means.__getitem__), max(means, key=means.__getitem__)}
+    assert set(kept.series[Metric.CPU]) == extremes
+
+
+def quiet(hosts: int, points: int) -> Measurements:
+    """Figures of a steady job: most points differ from the one before by a few tenths."""
+    dice = random.Random(3)
+    usage = noise(hosts, 0, 0)
+    series = {
+        metric: {
+            f"train/algo-{n}": Series(tuple(dice.gauss(50, 0.2) for _ in range(points)))
+            for n in range(1, hosts + 1)
+        }
+        for metric in Metric
+    }
+    return replace(usage, points=points, series=series)
+
+
+@pytest.mark.parametrize(
+    ("usage", "kept_hosts"),
+    [
+        pytest.param(noise(16, 1440, 5), 16, id="115,000 points of noise"),
+        pytest.param(quiet(48, 1440), 48, id="346,000 points of a steady job"),
+        pytest.param(noise(48, 1440, 5), 2, id="346,000 points of noise"),
+    ],
+)
+def test_all_hosts_are_kept_if_they_fit(usage: Measurements, kept_hosts: int) -> None:
+    """Noise has a byte and a half a point; the points of a steady job have half a byte."""
+    kept = stored(make_detail(training_answer(), {}, usage).series)
+    assert {len(hosts) for hosts in kept.series.values()} == {kept_hosts}
+
+
+@pytest.mark.parametrize(("hosts", "curves"), [(1, 0), (16, 0), (64, 0), (200, 60)])
+def test_a_large_job_is_not_packed_to_be_thrown_away(
+    hosts: int, curves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most the points that fit are packed, and a quarter more. Each curve is packed once."""
+    packed_points, packed_curves = Counter[str](), Counter[str]()
+    pack_points, pack_curve = measure._packed_points, measure._packed_curve
+
+    def count_points(line: Series) -> bytes:
+        packed_points["in all"] += len(line.values)
+        return pack_points(line)
+
+    def count_curves(curve: Curve) -> dict[str, object]:
+        packed_curves[f"{curve}"] += 1
+        return pack_curve(curve)
+
+    monkeypatch.setattr(measure, "_packed_points", count_points)
+    monkeypatch.setattr(measure, "_packed_curve", count_curves)
+    dice = random.Random(5)
+    drawn = {f"metric {n}": a_curve(1440, dice) for n in range(curves)}
+    make_detail(training_answer(), {}, replace(noise(hosts, 720, 5), curves=drawn))
+    assert packed_points.total() <= 1.25 * MAX_DETAIL_BYTES
+    assert list(packed_curves.values()) == [1] * curves
 
 
 def a_curve(points: int, dice: random.Random | None = None) -> Curve:
@@ -76,7 +147,7 @@ def test_curves_are_kept_to_six_digits() -> None:
         )
     )
     before = replace(noise(1, 10, 1), curves={"validation:auc": curve, "ünï ${x}": a_curve(1)})
-    after = unpack(pack(before), ran(600), market().types)
+    after = stored(pack(before, MAX_DETAIL_BYTES)[0])
     assert list(after.curves) == ["validation:auc", "ünï ${x}"]
     moments = [moment for moment, _ in curve.points]
     stored_points = tuple(zip(moments, (0.123457, 123457.0, -1e-9), strict=True))
@@ -109,11 +180,8 @@ def test_what_is_kept_fits(
     assert len(detail.series) <= MAX_DETAIL_BYTES == 200 * 1024
     if not detail.series:
         return
-    document = unpacked(detail.series)
-    assert (len(document["series"]["CPUUtilization"]), len(document["curves"])) == (
-        2,
-        0 if note else curves,
-    )
+    kept = stored(detail.series)
+    assert (len(kept.series[Metric.CPU]), len(kept.curves)) == (2, 0 if note else curves)
 
 
 def test_what_is_kept_judges_the_job_again() -> None:
@@ -126,8 +194,7 @@ def test_what_is_kept_judges_the_job_again() -> None:
         RawSeries("train", "validation:auc", START, 60, (0.5, None, 0.75)),
     )
     assert len(before.curves["validation:auc"].points) == 2
-    types = market().types
-    after = unpack(pack(before), job, types)
+    after = unpack(pack(before, MAX_DETAIL_BYTES)[0], job, TYPES)
     assert after == before
     first, second = (judge(case(job, measured), catalogue.load()) for measured in (before, after))
     assert first == second

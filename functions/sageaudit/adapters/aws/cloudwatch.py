@@ -50,6 +50,7 @@ _MAX_PAGES = 200
 
 500 queries of 1,440 points have only 8 pages.
 """
+_DAY_S = 86_400
 _SeriesKey = tuple[str, str, str]
 """The name of a dimension, its value, and a metric."""
 _PERIOD_BY_AGE = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
@@ -294,31 +295,40 @@ def _place_points(
     """Writes an answer's points into `values`. Index 0 is the period that begins at `first_s`.
 
     The points ascend, one per period. If their number fits the first and last period, no point is
-    missing. Only three more timestamps are checked then, since checking all would dominate the
-    cost.
+    missing in between. Then only three more timestamps are checked, since checking all would
+    dominate the cost. If points are missing, each half is placed in the same way.
     """
-    if not moments:
+    count = min(len(moments), len(new_values))
+    if not count:
         return
-    start_index, end_index = (_index(moments[at], first_s, period_s) for at in (0, -1))
-    count = len(moments)
-    is_gapless = count == len(
-        new_values
-    ) == end_index + 1 - start_index and 0 <= start_index <= end_index < len(values)
-    quarter_offsets = (count * part // 4 for part in (1, 2, 3))
-    is_gapless = is_gapless and all(
-        _index(moments[at], first_s, period_s) == start_index + at for at in quarter_offsets
+    # Moments of one zone are subtracted as its clocks show them, in a quarter of the time.
+    start = datetime.fromtimestamp(first_s, moments[0].tzinfo)
+    if len({moment.utcoffset() for moment in (start, moments[0], moments[-1])}) > 1:
+        start, *moments = (moment.astimezone(UTC) for moment in (start, *moments))
+    numbers: Sequence[float] = (
+        cast(Sequence[float], new_values)
+        if set(map(type, new_values)) == {float}
+        else [_number(value) for value in new_values]
     )
-    if is_gapless and set(map(type, new_values)) == {float}:
-        values[start_index : end_index + 1] = cast(Sequence[float], new_values)
-        return
-    for moment, value in zip(moments, new_values, strict=False):
-        index = _index(moment, first_s, period_s)
-        if 0 <= index < len(values):
-            values[index] = _number(value)
 
+    def index(at: int) -> int:
+        since = moments[at] - start
+        return (since.days * _DAY_S + since.seconds) // period_s
 
-def _index(moment: datetime, first_s: int, period_s: int) -> int:
-    return int(moment.timestamp() - first_s) // period_s
+    first, last = index(0), index(count - 1)
+    is_even = all(index(at) == first + at for at in (count * part // 4 for part in (1, 2, 3)))
+    stretches = [(0, count - 1, first, last)]
+    while stretches:
+        at, end, first, last = stretches.pop()
+        is_gapless = last - first == end - at and (is_even or end - at < count - 1)
+        if is_gapless and first >= 0 and last < len(values):
+            values[first : last + 1] = numbers[at : end + 1]
+        elif at < end:
+            half = (at + end) // 2
+            stretches += [
+                (half + 1, end, index(half + 1), last),
+                (at, half, first, index(half)),
+            ]
 
 
 def _number(value: object) -> float:

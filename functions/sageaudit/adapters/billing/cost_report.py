@@ -5,12 +5,13 @@ DuckDB sums decimals with 18 places. AWS writes ten places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.billing.report_lines import ReportLines, open_report_lines
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.known_prices import RateBasis
 from sageaudit.domain.reconcile.lines import (
     JOBS,
@@ -19,20 +20,45 @@ from sageaudit.domain.reconcile.lines import (
     ExcludedLines,
     PaidReport,
     PaidUsage,
+    UnlistedJobs,
     parse_usage_type,
 )
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 
-_SPEND = """
-SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
-    short(sum(amount(quantity))), short(sum(amount(cost))), resource
+_USAGE = """
+CREATE TABLE usage AS
+SELECT coalesce(usage_type, '') AS usage_type, region, coalesce(unit, '') AS unit,
+    sum(amount(quantity)) AS quantity, sum(amount(cost)) AS usd, resource
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
-GROUP BY ALL ORDER BY 6, 1, 2, 3
+GROUP BY ALL;
+CREATE TABLE unlisted (job VARCHAR, rows BIGINT, usd DECIMAL(38, 18));
 """
-"""Sums SageMaker's usage, with several rows per job.
+"""Sums SageMaker's usage, with several rows per job."""
+_SPEND = """
+SELECT usage_type, region, unit, short(quantity), short(usd), resource
+FROM usage ANTI JOIN unlisted ON lower(resource) = job
+ORDER BY 6, 1, 2, 3
+"""
+"""Selects the usage to list. The sums become text, since DuckDB takes twice as long for decimals.
+"""
+_UNLISTED = """
+INSERT INTO unlisted
+WITH usage_of_job AS MATERIALIZED (
+    SELECT lower(resource) AS job, key, sum(usd) AS usd
+    FROM usage
+    LEFT JOIN (SELECT unnest($types::VARCHAR[]) AS usage_type, unnest($keys::VARCHAR[]) AS key) USING (usage_type)
+    WHERE split_part(lower(resource), '/', 1) IN (SELECT unnest($arns::VARCHAR[]))
+        AND lower(resource) NOT IN (SELECT unnest($listed::VARCHAR[]))
+    GROUP BY ALL
+)
+SELECT job, count(*), sum(usd) FROM usage_of_job GROUP BY job
+HAVING bool_and(key IS NOT NULL) AND max(usd) < (SELECT min(usd) FROM
+    (SELECT usd FROM usage_of_job WHERE key IS NOT NULL ORDER BY usd DESC LIMIT $count))
+"""
+"""Finds the jobs of which no row is one of the most expensive.
 
-The sums stay text, since DuckDB takes twice as long for decimals.
+`$types` are the usage types of jobs, with their `$keys`. A job with other usage is always listed.
 """
 _EXCLUDED = """
 SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
@@ -77,11 +103,19 @@ A net cost would include them, but the payer's usage has none.
 """
 
 
-def read_spend(path: Path, month: str, account: str) -> AwsSpend:
+def read_spend(
+    path: Path,
+    month: str,
+    account: str,
+    listed_jobs: Collection[str] | None = None,
+    *,
+    most_expensive: int = 1,
+) -> AwsSpend:
     """Returns an account's SageMaker usage in a month (YYYY-MM) at on-demand cost, by resource.
 
-    `path` is a cost report, or a folder or ZIP file with its files. Raises BadUsage that names the
-    file, also if the report names no jobs.
+    `path` is a cost report, or a folder or ZIP file with its files. `listed_jobs`: ARNs. If they
+    are given, the lines of most other jobs are only summed: those without one of the
+    `most_expensive` rows. Raises BadUsage that names the file, also if the report names no jobs.
     """
     with open_report_lines([path]) as report:
         report.check_unchanged()
@@ -90,6 +124,9 @@ def read_spend(path: Path, month: str, account: str) -> AwsSpend:
         report.check_readable(amortised=False)
         if not report.count():
             _check_month_and_account(report, path, month, account)
+        report.connection.execute(_USAGE)
+        if listed_jobs is not None:
+            _find_unlisted_jobs(report, listed_jobs, most_expensive)
         lines = tuple(
             AwsLine(usage_type, region, unit, Decimal(quantity), Decimal(usd), resource)
             for usage_type, region, unit, quantity, usd, resource in report.connection.execute(
@@ -97,13 +134,40 @@ def read_spend(path: Path, month: str, account: str) -> AwsSpend:
             ).fetchall()
         )
         excluded = tuple(ExcludedLines(*row) for row in report.query(_EXCLUDED))
+        [unlisted] = report.query(
+            "SELECT count(*), coalesce(sum(rows), 0), coalesce(sum(usd), 0) FROM unlisted"
+        )
     job_lines = [line for line in lines if parse_usage_type(line.usage_type).area == JOBS]
     if job_lines and not any(line.resource for line in job_lines):
         raise BadUsage(
             f"{path}: the report names no jobs: only usage types can be compared, as `sageaudit"
             " report --coverage` does; to compare jobs, export it with resource ids"
         )
-    return AwsSpend(lines, excluded)
+    return AwsSpend(lines, excluded, UnlistedJobs(*unlisted))
+
+
+def _find_unlisted_jobs(report: ReportLines, listed_jobs: Collection[str], count: int) -> None:
+    """Adds the jobs to the table `unlisted` that are neither listed nor among the most expensive.
+
+    Python recognizes the few usage types and kinds of ARN.
+    """
+    usage_types = [text for [text] in report.query("SELECT DISTINCT usage_type FROM usage")]
+    arn_starts = [
+        text
+        for [text] in report.query("SELECT DISTINCT split_part(lower(resource), '/', 1) FROM usage")
+        if text and JobRef.from_arn(f"{text}/name")
+    ]
+    job_types = [text for text in usage_types if parse_usage_type(text).area == JOBS]
+    report.connection.execute(
+        _UNLISTED,
+        {
+            "types": job_types,
+            "keys": [parse_usage_type(text).key for text in job_types],
+            "arns": arn_starts,
+            "listed": [job.lower() for job in listed_jobs],
+            "count": count,
+        },
+    )
 
 
 def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:

@@ -69,8 +69,11 @@ def reconcile(
         if account is None:
             session = source.session or open_session(profile, region)
             account = identity(session, session.region_name).account
-        spend = cost_report.read_spend(report, month_text, account)
         audited = read_month(source.history, account, first_day)
+        listed_jobs = None if print_options.is_json else {line.job for line in audited.lines}
+        spend = cost_report.read_spend(
+            report, month_text, account, listed_jobs, most_expensive=reconciliation.MAX_ROWS
+        )
     if not audited.jobs and not audited.lines:
         raise JobNotFound(
             f"the history in {source.name} has no job of account {account} in {month_text}"

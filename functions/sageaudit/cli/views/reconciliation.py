@@ -31,7 +31,8 @@ from sageaudit.output.text.words import capitalised, count_text, format_number
 
 _PERCENT_STEP = Decimal("0.01")
 _ROLL_UPS = " or ".join(kind.spec.label for kind in JobKind if kind.spec.rollup)
-_MAX_ROWS = 20
+MAX_ROWS = 20
+"""The most rows of one table."""
 _MAX_NAME_WIDTH = 40
 _UNIT_ABBREVIATIONS = {"hours": "h", "GB-months": "GB-mo"}
 _TITLES = {
@@ -239,7 +240,7 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
     table = plain_table(
         "Usage", "Job", *amount_columns, right=amount_columns, unbroken=amount_columns
     )
-    for row in rows[:_MAX_ROWS]:
+    for row in rows[:MAX_ROWS]:
         job_name = (row.job or "-").rpartition("/")[2]
         aws_cells: tuple[str, ...] = (_quantity_text(row.aws), format_usd(row.aws.usd))
         history_cells: tuple[str, ...] = (_quantity_text(row.history), _history_usd(row))
@@ -252,8 +253,9 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
             Text(cut_middle(for_terminal(job_name), _MAX_NAME_WIDTH)),
             *cells,
         )
-    if len(rows) > _MAX_ROWS:
-        table.add_row(Text(f"+{len(rows) - _MAX_ROWS} more: --output json shows all", "dim"))
+    unlisted_rows = result.spend.unlisted.rows if presence is Presence.ONLY_IN_AWS else 0
+    if more_rows := max(len(rows) - MAX_ROWS, 0) + unlisted_rows:
+        table.add_row(Text(f"+{more_rows} more: --output json shows all", "dim"))
     return table
 
 

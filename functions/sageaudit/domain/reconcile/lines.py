@@ -87,11 +87,26 @@ class ExcludedLines(Struct, frozen=True):
     usd: Decimal
 
 
+class UnlistedJobs(Struct, frozen=True):
+    """Sums of jobs without an audit whose lines are not listed.
+
+    `rows`: the pairs of a job and a usage type.
+    """
+
+    jobs: int = 0
+    rows: int = 0
+    usd: Decimal = Decimal(0)
+
+
 class AwsSpend(Struct, frozen=True):
-    """The usage that AWS reports, and the lines that are not usage."""
+    """The usage that AWS reports, and the lines that are not usage.
+
+    `unlisted`: the usage of jobs that is in no line.
+    """
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[ExcludedLines, ...] = ()
+    unlisted: UnlistedJobs = UnlistedJobs()
 
     @property
     def managed_spot(self) -> tuple[str, ...]:

@@ -180,7 +180,7 @@ class Reconciliation(Struct, frozen=True):
         shared_count = len(history_jobs & aws_jobs)
         return {
             Presence.MATCHED: shared_count,
-            Presence.ONLY_IN_AWS: len(aws_jobs) - shared_count,
+            Presence.ONLY_IN_AWS: len(aws_jobs) - shared_count + self.spend.unlisted.jobs,
             Presence.ONLY_IN_HISTORY: len(history_jobs) - shared_count,
         }
 
@@ -209,7 +209,7 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
     ranked.sort(key=lambda row: (row.job or "", row.usage, row.region or ""))
     ranked.sort(key=_largest_usd, reverse=True)
     rows_by_presence: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
-    sums: dict[tuple[Presence, bool], tuple[Decimal, Decimal]] = {}
+    sums = {(Presence.ONLY_IN_AWS, True): (spend.unlisted.usd, _ZERO)}
     for row in ranked:
         rows_by_presence[row.presence].append(row)
         group = row.presence, row.area == JOBS

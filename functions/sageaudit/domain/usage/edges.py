@@ -9,22 +9,27 @@ recurring standstill was needed, so it is not a certain saving.
 
 from __future__ import annotations
 
-from itertools import takewhile
+from functools import partial
 from statistics import median
 
 from msgspec import Struct
 
 from sageaudit.domain.usage.measurements import Measurements, Metric, MissingMetrics
 from sageaudit.domain.usage.series import (
+    ACTIVE,
+    IDLE,
     IDLE_BELOW_CORES,
     MAX_FIRST_POINT_DELAY_S,
     MIN_STANDSTILL_S,
     ONE_PROCESS_MAX_CORES,
+    UNKNOWN,
     States,
     combine_states,
     mean,
     select_points,
+    shared_periods,
     states,
+    states_above,
 )
 from sageaudit.structs import replace
 
@@ -67,10 +72,10 @@ def work_metric(usage: Measurements) -> Metric | MissingMetrics:
 def activity_by_host(usage: Measurements) -> dict[str, States]:
     """Returns each host's state by period.
 
-    The state is active (True), known to be idle (False) or unknown (None).
+    The state is ACTIVE, IDLE or UNKNOWN.
     """
-    no_cpu: States = [None] * usage.points
-    no_gpu: States = [None if usage.gpus else False] * usage.points
+    no_cpu = bytes([UNKNOWN]) * usage.points
+    no_gpu = bytes([UNKNOWN if usage.gpus else IDLE]) * usage.points
     return {
         host: combine_states(
             (usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu))
@@ -99,35 +104,28 @@ def host_activities(usage: Measurements) -> list[HostActivity]:
     opening = opening_periods(usage)
     activities = []
     for host, host_states in activity_by_host(usage).items():
-        idle_tail_length = len(_idle_end(host_states))
-        has_worked = any(state is not False for state in host_states[opening:])
-        first_work_period = next(
-            (period for period in range(opening, usage.points) if host_states[period]), opening
-        )
-        first_work_period -= sum(
-            1
-            for _ in takewhile(
-                lambda state: state is not False, host_states[:first_work_period][::-1]
-            )
-        )
+        idle_tail_periods = len(idle_end(host_states))
+        first_work_period = max(host_states.find(ACTIVE, opening), opening)
+        first_work_period = host_states.rfind(IDLE, 0, first_work_period) + 1
         activities.append(
             HostActivity(
                 host,
                 first_work_period,
-                max(idle_tail_length, _host_standstill_tail(usage, host)),
-                has_worked,
+                max(idle_tail_periods, _host_standstill_tail(usage, host, idle_tail_periods)),
+                has_worked=idle_tail_periods < usage.points - opening,
             )
         )
     return activities
 
 
-def _idle_end(states: States) -> range:
-    length = sum(1 for _ in takewhile(lambda state: state is False, reversed(states)))
-    return range(len(states) - length, len(states))
+def idle_end(states: States) -> range:
+    """Returns the last periods, in which the state is idle."""
+    return range(len(states.rstrip(bytes([IDLE]))), len(states))
 
 
-def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    if usage.gpu_states.get(host, [None])[-1:] != [False]:
+def _host_standstill_tail(usage: Measurements, host: str, idle_tail_periods: int) -> int:
+    """Returns the length of the standstill in which a host ends; 0 up to `idle_tail_periods`."""
+    if len(idle_end(usage.gpu_states.get(host, b""))) <= idle_tail_periods:
         return 0
     series = {
         metric: {host: hosts[host]} for metric, hosts in usage.series.items() if host in hosts
@@ -158,8 +156,7 @@ def idle_tail(usage: Measurements) -> range:
     If the run ends in a longer standstill, returns the standstill instead. In a standstill, each
     host may keep one core busy.
     """
-    length = sum(1 for _ in takewhile(usage.is_idle, reversed(range(usage.points))))
-    return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
+    return max(idle_end(usage.states), _final_standstill(usage), key=len)
 
 
 def trim_to_last_points(usage: Measurements) -> Measurements | None:
@@ -171,14 +168,11 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
         return None
-    lines = [line.values for metric in metrics for line in usage.series.get(metric, {}).values()]
-    stops = (
-        period + 1
-        for period in range(usage.points)[::-1]
-        if all(line[period] is not None for line in lines)
-    )
-    stop = next(stops, 0) if lines else 0
-    series = {metric: select_points(hosts, range(stop)) for metric, hosts in usage.series.items()}
+    lines = [line for metric in metrics for line in usage.series.get(metric, {}).values()]
+    shared = shared_periods(lines, range(usage.points)) if lines else []
+    stop = shared[-1].stop if shared else 0
+    periods = [range(stop)]
+    series = {metric: select_points(hosts, periods) for metric, hosts in usage.series.items()}
     return replace(usage, points=stop, series=series) if stop else None
 
 
@@ -205,11 +199,11 @@ def idle_tail_so_far(usage: Measurements) -> range:
     limit = quiet_cores(vcpu) * 100 / vcpu
     lines = usage.series.get(Metric.CPU, {}).values()
     cpu_states = [
-        states(line, lambda percents: [value >= limit for value in percents], usage.period_s)
+        states(line, lambda percents: bytes([p >= limit for p in percents]), usage.period_s)
         for line in lines
     ]
     states_of_all = combine_states([*cpu_states, *usage.gpu_states.values()])
-    return max(_idle_end(states_of_all), idle_tail(usage), key=len)
+    return max(idle_end(states_of_all), idle_tail(usage), key=len)
 
 
 def does_real_work(usage: Measurements) -> list[bool]:
@@ -221,11 +215,9 @@ def does_real_work(usage: Measurements) -> list[bool]:
     cores = ONE_PROCESS_MAX_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
     limit = cores * 100 / (usage.vcpu or 1)
     cpus = usage.series.get(Metric.CPU, {}).values()
-    return [
-        any(host[period] for host in usage.gpu_states.values())
-        or any((line.values[period] or 0) > limit for line in cpus)
-        for period in range(usage.points)
-    ]
+    hosts = [states(line, partial(states_above, limit=limit), usage.period_s) for line in cpus]
+    joined = combine_states([*hosts, *usage.gpu_states.values()])
+    return [state == ACTIVE for state in joined] or [False] * usage.points
 
 
 def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
@@ -272,11 +264,11 @@ def idle_head(usage: Measurements) -> range:
     ]
     heads = [range(0)]
     for start in starts:
-        if any(True in gpus[:start] for gpus in usage.gpu_states.values()):
+        if any(ACTIVE in gpus[:start] for gpus in usage.gpu_states.values()):
             break
-        length = sum(1 for _ in takewhile(usage.is_idle, range(start, usage.points)))
-        if any(usage.is_active(minute) for minute in range(start + length, usage.points)):
-            heads.append(range(start, start + length))
+        stop = start + len(usage.states[start:]) - len(usage.states[start:].lstrip(bytes([IDLE])))
+        if ACTIVE in usage.states[stop:]:
+            heads.append(range(start, stop))
     return max(heads, key=len)
 
 
@@ -286,9 +278,9 @@ def periods_before_gpu(usage: Measurements) -> range:
     Empty if no GPU ever works, or if points are missing.
     """
     states = combine_states(list(usage.gpu_states.values()))
-    start = next((minute for minute, state in enumerate(states) if state is not None), usage.points)
-    end = start + sum(1 for _ in takewhile(lambda state: state is False, states[start:]))
-    if start > opening_periods(usage) or end >= usage.points or not states[end]:
+    start = len(states) - len(states.lstrip(bytes([UNKNOWN])))
+    end = len(states) - len(states[start:].lstrip(bytes([IDLE])))
+    if start > opening_periods(usage) or end >= len(states) or states[end] != ACTIVE:
         return range(0)
     return range(start, end)
 
@@ -298,7 +290,7 @@ def periods_after_gpu(usage: Measurements) -> range:
     if not usage.gpus or not usage.gpu_states or usage.missing_hosts(Metric.GPU):
         return range(0)
     states = combine_states(list(usage.gpu_states.values()))
-    return _idle_end(states) if True in states else range(0)
+    return idle_end(states) if ACTIVE in states else range(0)
 
 
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
@@ -313,7 +305,7 @@ def trim_to_gpu_work(usage: Measurements) -> Measurements:
     if (start, stop) == (0, usage.points):
         return usage
     span = range(start, stop)
-    series = {metric: select_points(hosts, span) for metric, hosts in usage.series.items()}
+    series = {metric: select_points(hosts, [span]) for metric, hosts in usage.series.items()}
     return replace(usage, points=len(span), series=series)
 
 

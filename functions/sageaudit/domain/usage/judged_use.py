@@ -10,7 +10,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
-from itertools import groupby
 from math import ceil
 
 from msgspec import Struct
@@ -23,7 +22,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     MissingMetrics,
 )
-from sageaudit.domain.usage.series import Series, select_points
+from sageaudit.domain.usage.series import ACTIVE, Series, longest_run, select_points
 from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
@@ -77,11 +76,9 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
 
     None for any other run.
     """
-    grid = range(usage.points)
-    first_active = next(filter(usage.is_active, grid), None)
-    if first_active is None:
+    first_active, last_active = usage.states.find(ACTIVE), usage.states.rfind(ACTIVE)
+    if first_active < 0:
         return None
-    last_active = next(filter(usage.is_active, reversed(grid)))
     if (last_active + 1 - first_active) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # the common case, which needs no look at each minute
     active = usage.active_part()
@@ -94,17 +91,12 @@ def _recorded_part(active: Measurements) -> Measurements | None:
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
-            minutes = [
-                minute
-                for minute in range(active.points)
-                if any(line.values[minute] is not None for line in lines.values())
-            ]
-            starts.append(minutes[0])
-            stops.append(minutes[-1] + 1)
+            recorded = [line.recorded_periods for line in lines.values()]
+            starts.append(min(periods.start for periods in recorded))
+            stops.append(max(periods.stop for periods in recorded))
     start, stop = max(starts), min(stops)
-    series = {
-        metric: select_points(hosts, range(start, stop)) for metric, hosts in active.series.items()
-    }
+    periods = [range(start, stop)]
+    series = {metric: select_points(hosts, periods) for metric, hosts in active.series.items()}
     series = {metric: hosts for metric, hosts in series.items() if hosts}
     return replace(active, points=stop - start, series=series) if start < stop else None
 
@@ -282,12 +274,8 @@ def _gap_sentences(usage: Measurements) -> Iterator[str]:
 
 def _gap_lengths(line: Series) -> tuple[int, int]:
     """Returns the numbers of missing points in the longest gap and in the gap at the end."""
-    if line.is_complete:
-        return 0, 0
-    runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]
-    end = runs[-1][1] if runs and runs[-1][0] else 0
-    inner = runs[:-1] if end else runs
-    return max((length for gap, length in inner if gap), default=0), end
+    stop = line.recorded_periods.stop
+    return longest_run(line.missing[:stop]), len(line.missing) - stop
 
 
 def _sparse_sentences(usage: Measurements) -> Iterator[str]:

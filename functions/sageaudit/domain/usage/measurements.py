@@ -22,8 +22,11 @@ from msgspec import Struct, field
 from sageaudit.domain.job.job import Job, duration_text
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.series import (
+    ACTIVE,
     COARSEST_PERIOD_S,
+    IDLE,
     MAX_FIRST_POINT_DELAY_S,
+    UNKNOWN,
     Series,
     States,
     combine_states,
@@ -33,6 +36,7 @@ from sageaudit.domain.usage.series import (
     percentile_of_busiest,
     select_points,
     standstills,
+    state_ranges,
     states,
 )
 from sageaudit.structs import replace
@@ -234,35 +238,29 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def _active(self) -> Measurements:
-        pauses = {minute for stretch in self.standstills() for minute in stretch}
-        if not pauses and all(self._joint_states):
+        kept, between_pauses = bytearray(self.states), bytearray([1]) * self.points
+        for pause in self.standstills():
+            kept[pause.start : pause.stop] = bytes([IDLE]) * len(pause)
+            between_pauses[pause.start : pause.stop] = bytes(len(pause))
+        if ACTIVE not in kept:
             return self
-        active_minutes = [
-            minute
-            for minute in range(self.points)
-            if minute not in pauses and not self.is_idle(minute)
-        ]
-        if not any(self.is_active(minute) for minute in active_minutes):
-            return self
-        origin = next(
-            minute
-            for minute in range(self.points)
-            if self.is_idle(minute) or self.is_active(minute)
-        )
+        origin = self.points - len(self.states.lstrip(bytes([UNKNOWN])))
         if self.is_idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
-            active_minutes = [minute for minute in active_minutes if minute > origin]
-        start, stop = active_minutes[0], active_minutes[-1] + 1
-        minutes = [minute for minute in range(start, stop) if minute not in pauses]
-        if len(minutes) == self.points:
+            kept[:origin] = bytes([IDLE]) * origin
+        start = self.points - len(kept.lstrip(bytes([IDLE])))
+        stop = len(kept.rstrip(bytes([IDLE])))
+        periods = list(state_ranges(between_pauses, 1, range(start, stop)))
+        points = sum(map(len, periods))
+        if points == self.points:
             return self
-        series = {metric: select_points(hosts, minutes) for metric, hosts in self.series.items()}
+        series = {metric: select_points(hosts, periods) for metric, hosts in self.series.items()}
         no_points = MissingMetrics("metric_missing", "no points in the active minutes")
         missing = {metric: no_points for metric, hosts in series.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
         return replace(
             self,
-            points=len(minutes),
+            points=points,
             series={metric: hosts for metric, hosts in series.items() if hosts},
             missing={**self.missing, **missing},
             begins_at=begins_at,
@@ -302,18 +300,21 @@ class Measurements(Struct, frozen=True, dict=True):
         return {host: states(line, find_states, self.period_s) for host, line in lines.items()}
 
     @cached_property
-    def _joint_states(self) -> States:
+    def states(self) -> States:
+        """The state of all hosts together, by period: idle only if CPUs and GPUs are known."""
         hosts = (*self.cpu_states.values(), *self.gpu_states.values())
-        return combine_states(hosts) or [None] * self.points
+        joined = combine_states(hosts) or bytes([UNKNOWN]) * self.points
+        if self.cpu_states and (self.gpus == 0 or self.gpu_states):
+            return joined
+        return joined.replace(bytes([IDLE]), bytes([UNKNOWN]))
 
     def is_idle(self, period: int) -> bool:
         """Returns whether every host is known to be idle in the period at this index."""
-        no_gpu = self.gpus == 0 or bool(self.gpu_states)
-        return bool(self.cpu_states) and no_gpu and self._joint_states[period] is False
+        return self.states[period] == IDLE
 
     def is_active(self, period: int) -> bool:
         """Returns whether any host is known to be active in the period at this index."""
-        return self._joint_states[period] is True
+        return self.states[period] == ACTIVE
 
     @property
     def seconds(self) -> int:

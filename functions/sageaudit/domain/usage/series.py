@@ -7,11 +7,13 @@ one thread. Shorter stretches are ordinary: a checkpoint, an evaluation, a downl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial, reduce
-from itertools import chain, groupby
-from operator import itemgetter
-from typing import cast
+from itertools import chain, compress
+from operator import or_
+from typing import TypeVar, cast
 
 from msgspec import Struct
 
@@ -39,8 +41,21 @@ _BLIP_MARGIN_S = 600
 """A blip is part of a standstill only if this many still seconds come before it, and after it. A
 standstill is then at most 5% too long."""
 
-States = list[bool | None]
-"""For each period: active (True), known to be idle (False), or unknown (None)."""
+IDLE = 0
+"""The state of a host that is known to be idle."""
+ACTIVE = 1
+"""The state of a host that is active."""
+UNKNOWN = 2
+"""The state of a host without a point."""
+States = bytes
+"""The state of each period. Bytes are joined, searched and cut without a look at each period."""
+_UNKNOWN_WINS = bytes.maketrans(bytes([ACTIVE | UNKNOWN]), bytes([UNKNOWN]))
+_GAP_IN_IDLENESS = re.compile(rb"(?<=\x00)\x02+(?=(\x00)|\Z)")
+_IS_PRESENT = bytes.maketrans(bytes([0, UNKNOWN]), bytes([1, 0]))
+_ACTIVE_WINS = bytes.maketrans(bytes([ACTIVE | UNKNOWN]), bytes([ACTIVE]))
+
+
+T = TypeVar("T")
 
 
 class Series(Struct, frozen=True, dict=True):
@@ -53,18 +68,30 @@ class Series(Struct, frozen=True, dict=True):
     values: tuple[float | None, ...]
 
     @cached_property
-    def present(self) -> Sequence[float]:
-        """The points that are not missing."""
+    def missing(self) -> States:
+        """UNKNOWN for each missing point, 0 for the others."""
+        missing = bytearray(len(self.values))
         try:
             sum(cast(Sequence[float], self.values))  # finds None in a quarter of the time
         except TypeError:
-            return [value for value in self.values if value is not None]
-        return cast(Sequence[float], self.values)
+            with suppress(ValueError):  # `index` finds no more
+                place = -1
+                while True:
+                    place = self.values.index(None, place + 1)
+                    missing[place] = UNKNOWN
+        return bytes(missing)
+
+    @cached_property
+    def present(self) -> Sequence[float]:
+        """The points that are not missing."""
+        if self.is_complete:
+            return cast(Sequence[float], self.values)
+        return [value for value in self.values if value is not None]
 
     @cached_property
     def is_complete(self) -> bool:
         """Whether no point is missing."""
-        return len(self.present) == len(self.values)
+        return UNKNOWN not in self.missing
 
     @cached_property
     def highest(self) -> float:
@@ -92,12 +119,13 @@ class Series(Struct, frozen=True, dict=True):
             return self
         if self.is_complete:
             line = Series(tuple([value / divisor for value in self.present]))
-            vars(line)["present"] = line.values
         else:
             line = Series(
                 tuple([None if value is None else value / divisor for value in self.values])
             )
-        vars(line).update(lowest=self.lowest / divisor, highest=self.highest / divisor)
+        vars(line).update(
+            missing=self.missing, lowest=self.lowest / divisor, highest=self.highest / divisor
+        )
         return line
 
     def merged_where_equal(self, other: Series | None) -> Series:
@@ -120,13 +148,17 @@ class Series(Struct, frozen=True, dict=True):
             )
         )
 
-    @cached_property
+    @property
     def longest_gap(self) -> int:
         """The largest number of missing points in a row."""
-        if self.is_complete:
-            return 0
-        runs = groupby(value is None for value in self.values)
-        return max(len(list(run)) for is_missing, run in runs if is_missing)
+        return longest_run(self.missing)
+
+    @property
+    def recorded_periods(self) -> range:
+        """The periods from the first point to the last."""
+        unknown = bytes([UNKNOWN])
+        start = len(self.missing) - len(self.missing.lstrip(unknown))
+        return range(start, len(self.missing.rstrip(unknown)))
 
     @property
     def tenths(self) -> list[int | None]:
@@ -135,19 +167,39 @@ class Series(Struct, frozen=True, dict=True):
 
     def slice(self, start: int, stop: int) -> Series:
         """Returns the points from `start` up to but not including `stop`."""
-        return Series(self.values[start:stop])
+        return self.select([range(start, stop)])
+
+    def select(self, periods: Sequence[range]) -> Series:
+        """Returns the points in these stretches, which ascend."""
+        if len(periods) == 1:
+            line = Series(self.values[periods[0].start : periods[0].stop])
+        else:
+            parts = [self.values[stretch.start : stretch.stop] for stretch in periods]
+            line = Series(tuple(chain.from_iterable(parts)))
+        vars(line)["missing"] = b"".join(
+            [self.missing[stretch.start : stretch.stop] for stretch in periods]
+        )
+        return line
 
 
-def select_points(hosts: Mapping[str, Series], indices: Sequence[int]) -> dict[str, Series]:
-    """Returns the points at these ascending indices, for each host that has any."""
-    if not indices:
-        return {}
-    in_a_row = indices[-1] - indices[0] + 1 == len(indices)
-    if in_a_row and all(len(line.values) == len(indices) for line in hosts.values()):
+def longest_run(missing: States) -> int:
+    """Returns the largest number of missing points in a row."""
+    return max(map(len, re.findall(rb"\x02+", missing)), default=0)
+
+
+def select_points(hosts: Mapping[str, Series], periods: Sequence[range]) -> dict[str, Series]:
+    """Returns the points in these ascending stretches, for each host that has any."""
+    count = sum(map(len, periods))
+    if count and all(len(line.values) == count for line in hosts.values()):
         return {host: line for host, line in hosts.items() if line.present}
-    select = itemgetter(slice(indices[0], indices[-1] + 1)) if in_a_row else itemgetter(*indices)
-    selected = {host: Series(select(line.values)) for host, line in hosts.items()}
+    selected = {host: line.select(periods) for host, line in hosts.items()}
     return {host: line for host, line in selected.items() if line.present}
+
+
+def shared_periods(lines: Collection[Series], periods: range) -> list[range]:
+    """Returns the stretches of `periods` in which every series has a point."""
+    missing = combine_states([line.missing for line in lines])
+    return list(state_ranges(missing, 0, periods))
 
 
 def mean(values: Sequence[float]) -> float:
@@ -210,14 +262,10 @@ def pairs(
         if host not in other_hosts:
             continue
         line, other = hosts[host], other_hosts[host]
-        if line.is_complete and other.is_complete:
-            first += line.present
-            second += other.present
-            continue
-        for value, other_value in zip(line.values, other.values, strict=True):
-            if value is not None and other_value is not None:
-                first.append(value)
-                second.append(other_value)
+        missing = combine_states((line.missing, other.missing))
+        has_both = missing.translate(_IS_PRESENT)
+        first += cast(Iterable[float], compress(line.values, has_both))
+        second += cast(Iterable[float], compress(other.values, has_both))
     return first, second
 
 
@@ -227,19 +275,19 @@ def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
     None for each if `vcpu` is unknown.
     """
     if vcpu is None:
-        return [None] * len(percents)
-    return [percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents]
+        return bytes([UNKNOWN]) * len(percents)
+    return bytes([percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents])
 
 
 def gpu_states(percents: Sequence[float], gpus: int | None) -> States:
     """Returns whether a host with `gpus` GPUs is active at each mean utilisation (0..100)."""
     gpu_count = gpus or 1
-    return [percent * gpu_count > IDLE_MAX_GPU_PERCENT for percent in percents]
+    return bytes([percent * gpu_count > IDLE_MAX_GPU_PERCENT for percent in percents])
 
 
 def states_above(percents: Sequence[float], limit: float) -> States:
     """Returns whether each value is above a limit."""
-    return [percent > limit for percent in percents]
+    return bytes([percent > limit for percent in percents])
 
 
 def states(
@@ -251,63 +299,61 @@ def states(
     points, or between an idle point and the end, is idle too. One lost point would otherwise make
     hours of idleness look like work.
     """
-    if line.present:
-        lowest, highest = find_states([line.lowest, line.highest])
-        judged = [lowest] * len(line.present) if lowest is highest else find_states(line.present)
+    if not line.present:
+        return line.missing
+    judged = find_states([line.lowest, line.highest])
+    if judged[0] == judged[1]:
+        judged = judged[:1] * len(line.values)
+    elif line.is_complete:
+        judged = find_states(line.present)
     else:
-        judged = []
+        judged = find_states([value or 0.0 for value in line.values])
     if line.is_complete:
         return judged
-    longest, values = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1), iter(judged)
-    points = [None if value is None else next(values) for value in line.values]
-    return [
-        _state_in_gap(points, index, longest) if value is None else points[index]
-        for index, value in enumerate(line.values)
-    ]
+    judged = _join((judged, line.missing)).translate(_UNKNOWN_WINS)
+    longest = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1)
+    return _GAP_IN_IDLENESS.sub(partial(_gap_states, longest=longest), judged)
 
 
-def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
-    before = points[max(index - longest, 0) : index]
-    after = points[index + 1 : index + 1 + longest]
-    previous = next((state for state in reversed(before) if state is not None), None)
-    following = next((state for state in after if state is not None), None)
-    if previous is not False or following:
-        return None
-    is_at_end = longest and index + 1 + len(after) == len(points)
-    return False if following is False or is_at_end else None
+def _gap_states(gap: re.Match[bytes], longest: int) -> States:
+    """Returns the states of missing points after an idle one, and before an idle one or the end.
+
+    `longest`: a missing point is idle only if its neighbours are at most this many periods away.
+    """
+    length, is_at_end = len(gap[0]), gap[1] is None
+    idle = range(max(length - longest - is_at_end, 0), min(longest, length))
+    if not idle:
+        return gap[0]
+    return gap[0][: idle.start] + bytes([IDLE]) * len(idle) + gap[0][idle.stop :]
 
 
-def any_active(hosts: Sequence[bool | None]) -> bool | None:
-    """Returns True if any host is active, False if all are known to be idle, else None."""
-    return True if any(hosts) else None if None in hosts or not hosts else False
+def _join(states: Iterable[States]) -> States:
+    """Returns the states with the bits of all, which are of equal length."""
+    [count] = {len(each) for each in states}
+    bits = reduce(or_, [int.from_bytes(each, "little") for each in states])
+    return bits.to_bytes(count, "little")
 
 
-def combine_two(states: States, other_states: States) -> States:
-    """Returns the result of `any_active` for two hosts in each period."""
-    return [
-        True if state or other_state else None if state is None or other_state is None else False
-        for state, other_state in zip(states, other_states, strict=True)
-    ]
+def combine_states(hosts: Collection[States]) -> States:
+    """Returns the state of all hosts together in each period.
+
+    It is active if any host is active, idle if all are known to be idle, else unknown.
+    """
+    if not hosts:
+        return b""
+    return _join(hosts).translate(_ACTIVE_WINS)
 
 
-def combine_states(hosts: Sequence[States]) -> States:
-    """Returns the result of `any_active` for all hosts in each period."""
-    always = next((host for host in hosts if False not in host and None not in host), None)
-    if always is not None:
-        return list(always)
-    if len(hosts) <= 2:  # noqa: PLR2004 - for more hosts, zip is faster
-        return reduce(combine_two, hosts) if hosts else []
-    return [any_active(states) for states in zip(*hosts, strict=True)]
+def state_ranges(states: States | bytearray, state: int, periods: range) -> Iterator[range]:
+    """Yields the stretches of a state in `periods`, in order."""
+    pattern = re.compile(re.escape(bytes([state])) + b"+")
+    for match in pattern.finditer(states, periods.start, periods.stop):
+        yield range(*match.span())
 
 
 def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
     """Yields the ranges of true flags."""
-    start = 0
-    for value, group in groupby(flags):
-        length = len(list(group))
-        if value:
-            yield range(start, start + length)
-        start += length
+    return state_ranges(bytes(flags), 1, range(len(flags)))
 
 
 def standstills(
@@ -319,27 +365,30 @@ def standstills(
     a standstill.
     """
     gpus = combine_states(gpu_states_of_hosts)
-    if False not in gpus:
-        return ()
-    first_work = next((period for period, state in enumerate(gpus) if state), len(gpus))
+    after_work = range(max(gpus.find(ACTIVE), 0), len(gpus))
+    if ACTIVE not in gpus or all(
+        len(pause) * period_s < MIN_STANDSTILL_S for pause in state_ranges(gpus, IDLE, after_work)
+    ):
+        return ()  # without a look at the CPUs
     limit = ONE_PROCESS_MAX_CORES * 100 / vcpu
-    hosts = [states(line, partial(states_above, limit=limit), period_s) for line in cpus]
-    cpu_states_joined = combine_states(hosts)
-    still_flags = [
-        period > first_work and state is False and cpu_states_joined[period] is False
-        for period, state in enumerate(gpus)
-    ]
+    cpu_states_joined = combine_states(
+        [states(line, partial(states_above, limit=limit), period_s) for line in cpus]
+    )
+    still = bytearray(combine_states((gpus, cpu_states_joined)))
+    still[: after_work.start] = bytes([ACTIVE]) * after_work.start
     if period_s <= _BLIP_S:
-        for period in _blips(still_flags, _BLIP_MARGIN_S // period_s):
-            still_flags[period] = gpus[period] is False and cpu_states_joined[period] is True
-    return tuple(run for run in true_ranges(still_flags) if len(run) * period_s >= MIN_STANDSTILL_S)
+        for period in _blips(still, _BLIP_MARGIN_S // period_s):
+            if gpus[period] == IDLE and cpu_states_joined[period] == ACTIVE:
+                still[period] = IDLE
+    return tuple(
+        run
+        for run in state_ranges(still, IDLE, after_work)
+        if len(run) * period_s >= MIN_STANDSTILL_S
+    )
 
 
-def _blips(flags: Sequence[bool], neighbours: int) -> list[int]:
-    return [
-        index
-        for index in range(neighbours, len(flags) - neighbours)
-        if not flags[index]
-        and all(flags[index - neighbours : index])
-        and all(flags[index + 1 : index + 1 + neighbours])
-    ]
+def _blips(still: bytearray, neighbours: int) -> list[int]:
+    idle = re.escape(bytes([IDLE]))
+    margin = idle * neighbours
+    pattern = re.compile(b"(?<=%b)[^%b](?=%b)" % (margin, idle, margin), re.DOTALL)
+    return [match.start() for match in pattern.finditer(still)]

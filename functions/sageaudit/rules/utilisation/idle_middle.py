@@ -33,15 +33,25 @@ Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environme
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import chain
 from statistics import median
 
 from msgspec import Struct
 
 from sageaudit.domain.job.course import work_phase_name
 from sageaudit.domain.usage.edges import busiest_mean_cores, idle_middle, recurring_standstills
-from sageaudit.domain.usage.series import MIN_STANDSTILL_S, any_active, mean, true_ranges
+from sageaudit.domain.usage.series import (
+    ACTIVE,
+    IDLE,
+    MIN_STANDSTILL_S,
+    UNKNOWN,
+    States,
+    combine_states,
+    mean,
+    state_ranges,
+)
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
     CPU_WORKED_CAUTION,
@@ -219,50 +229,40 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
         return None
-    standstill_periods = {period for stretch in usage.standstills() for period in stretch}
-    paused_by_host = [
-        _paused_periods(host, standstill_periods, MIN_STANDSTILL_S // period_s) for host in states
-    ]
-    longest, periods = (
-        max(map(len, paused_by_host)),
-        sorted({period for host in paused_by_host for period in host}),
-    )
-    if not longest:
+    min_periods = MIN_STANDSTILL_S // period_s
+    pauses_by_host = [_pauses(host, usage.standstills(), min_periods) for host in states]
+    paused_periods = [sum(map(len, pauses)) for pauses in pauses_by_host]
+    if not any(paused_periods):
         return None
-    works_anywhere = [any_active(period) for period in zip(*states, strict=True)]
+    is_paused = bytearray(usage.points)
+    for pause in chain.from_iterable(pauses_by_host):
+        is_paused[pause.start : pause.stop] = b"\1" * len(pause)
+    periods = list(state_ranges(is_paused, 1, range(usage.points)))
+    joined = combine_states(states)
     return GpuPauses(
-        gpu_hours=sum(map(len, paused_by_host)) * period_s * usage.gpus / 3600,
-        host_count=sum(map(bool, paused_by_host)),
-        seconds=longest * period_s,
-        has_other_work=any(works_anywhere[period] for period in periods),
+        gpu_hours=sum(paused_periods) * period_s * usage.gpus / 3600,
+        host_count=sum(map(bool, paused_periods)),
+        seconds=max(paused_periods) * period_s,
+        has_other_work=any(ACTIVE in joined[pause.start : pause.stop] for pause in periods),
         busiest_mean_cores=_busiest_cores(usage, periods),
     )
 
 
-def _paused_periods(
-    states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
-) -> list[int]:
-    """Returns the periods in which one host's GPUs paused between its first and its last work.
+def _pauses(states: States, standstills: Iterable[range], min_periods: int) -> list[range]:
+    """Returns the stretches in which one host's GPUs paused between its first and its last work.
 
-    `states`: whether the GPUs worked, by period; None if unknown. `standstill_periods`: left out,
-    because all hosts stood still. `min_periods`: the length of the shortest pause.
+    `states`: of its GPUs. `standstills`: left out, because all hosts stood still. `min_periods`:
+    the length of the shortest pause.
     """
-    active = [period for period, works in enumerate(states) if works] if False in states else []
-    if not active:
-        return []
-    inside = range(active[0], active[-1])
-    is_paused = [
-        period in inside and works is False and period not in standstill_periods
-        for period, works in enumerate(states)
-    ]
-    pauses = [pause for pause in true_ranges(is_paused) if len(pause) >= min_periods]
-    return [period for pause in pauses for period in pause]
+    own = bytearray(states)
+    for standstill in standstills:
+        own[standstill.start : standstill.stop] = bytes([UNKNOWN]) * len(standstill)
+    work = range(max(states.find(ACTIVE), 0), max(states.rfind(ACTIVE), 0))
+    return [pause for pause in state_ranges(own, IDLE, work) if len(pause) >= min_periods]
 
 
-def _busiest_cores(usage: api.Measurements, periods: Sequence[int]) -> float | None:
-    points_by_host = [
-        [value for period in periods if (value := line.values[period]) is not None]
-        for line in usage.series.get(api.Metric.CPU, {}).values()
-    ]
+def _busiest_cores(usage: api.Measurements, periods: Sequence[range]) -> float | None:
+    hosts = usage.series.get(api.Metric.CPU, {}).values()
+    points_by_host = [line.select(periods).present for line in hosts]
     means = [mean(points) for points in points_by_host if points]
     return max(means) * (usage.vcpu or 0) / 100 if means else None

@@ -42,7 +42,7 @@ from sageaudit.domain.usage.edges import (
     peak_memory_gib,
     periods_before_gpu,
 )
-from sageaudit.domain.usage.series import any_active, states, states_above
+from sageaudit.domain.usage.series import ACTIVE, IDLE, combine_states, states, states_above
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import run_evidence
 
@@ -163,7 +163,7 @@ def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
 
     START_ALLOWANCE is subtracted only if a GPU works later.
     """
-    has_gpu_work = any(True in host for host in case.whole_run.gpu_states.values())
+    has_gpu_work = any(ACTIVE in host for host in case.whole_run.gpu_states.values())
     seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
     allowance_s = int(case.threshold(START_ALLOWANCE)) if has_gpu_work else 0
     idle_s = Decimal(0 if seconds < case.threshold(MIN_IDLE) else max(seconds - allowance_s, 0))
@@ -216,15 +216,16 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
     """
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(api.Metric.CPU, {}).values()
-    hosts = [states(line, partial(states_above, limit=limit), usage.period_s) for line in lines]
+    busy = combine_states(
+        [states(line, partial(states_above, limit=limit), usage.period_s) for line in lines]
+    )
     counts = Counter[str]()
     for period in wait:
-        is_busy = any_active([host[period] for host in hosts])
         if usage.is_idle(period):
             counts["idle"] += 1
-        elif is_busy:
+        elif busy[period] == ACTIVE:
             counts["busy"] += 1
-        elif is_busy is False:
+        elif busy[period] == IDLE:
             counts[_PERIOD_KIND_BY_FILLING[_is_memory_filling(usage, period)]] += 1
     return GpuWaitPeriods(counts["idle"], counts["calm"], counts["busy"])
 
@@ -240,7 +241,7 @@ def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
         points = [value for value in neighbours if value is not None]
         rises = [after - before >= _MIN_RISE_POINTS for before, after in pairwise(points)]
         is_filling.append(all(rises) if len(rises) == _MIN_RISES else None)
-    return any_active(is_filling)
+    return True if any(is_filling) else None if None in is_filling or not is_filling else False
 
 
 def _summary(case: api.JobCase, start: IdleStart, wait_periods: range) -> str:

@@ -36,6 +36,7 @@ from sageaudit.domain.audit.family_runs import comparable_runs, runs_with_same_s
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE, is_gpu_idle
 from sageaudit.domain.usage.edges import work_metric
+from sageaudit.domain.usage.series import ACTIVE
 from sageaudit.rules import api
 
 MIN_EXCESS = api.Threshold(
@@ -196,7 +197,7 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.MissingM
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
     """True if the run has used its GPUs, or its CPUs. Other rules judge idle GPUs and idle runs."""
     if metric is api.Metric.CPU:
-        return any(usage.is_active(minute) for minute in range(usage.points))
+        return ACTIVE in usage.states
     return not is_gpu_idle(usage)
 
 

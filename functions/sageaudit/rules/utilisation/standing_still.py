@@ -21,11 +21,12 @@ from sageaudit.domain.usage.edges import (
     periods_after_gpu,
 )
 from sageaudit.domain.usage.series import (
+    ACTIVE,
     COARSEST_PERIOD_S,
+    IDLE,
     MIN_STANDSTILL_S,
     ONE_PROCESS_MAX_CORES,
-    gpu_states,
-    true_ranges,
+    state_ranges,
 )
 from sageaudit.rules import api
 
@@ -56,7 +57,10 @@ def is_all_idle(whole: api.Measurements, stretches: Iterable[range]) -> bool:
     """Returns True if every host is known to be idle in all these periods, without even one busy
     core.
     """
-    return all(whole.is_idle(minute) for stretch in stretches for minute in stretch)
+    return all(
+        whole.states.count(IDLE, stretch.start, stretch.stop) == len(stretch)
+        for stretch in stretches
+    )
 
 
 def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) -> set[str]:
@@ -69,7 +73,7 @@ def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) ->
     cpu, vcpu = whole.series.get(api.Metric.CPU, {}), whole.vcpu or 0
     for host in whole.hosts if whole.gpus and vcpu else ():
         gpu_line, cpu_line = whole.series[api.Metric.GPU].get(host), cpu.get(host)
-        if gpu_line is None or cpu_line is None or True in gpu_states(gpu_line.present, whole.gpus):
+        if gpu_line is None or cpu_line is None or ACTIVE in whole.gpu_states[host]:
             continue
         if cpu_line.mean * vcpu / 100 <= ONE_PROCESS_MAX_CORES:
             hosts.add(host)
@@ -119,7 +123,7 @@ def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
         if end.has_worked
         and (seconds := (end.idle_tail_periods - tail_periods) * period_s) >= min_s
     ]
-    has_worked = any(usage.is_active(minute) for minute in range(tail.start))
+    has_worked = ACTIVE in usage.states[: tail.start]
     periods_without_gpu = periods_after_gpu(usage)
     on_cpu_s = (len(periods_without_gpu) - tail_periods) * period_s
     return IdleEnds(
@@ -190,12 +194,13 @@ def idle_run(case: api.JobCase) -> IdleRun | None:
     if usage.gpus and usage.missing_hosts(api.Metric.GPU):
         return None
     tail = idle_tail(usage)
-    standstill_periods = {period for stretch in (tail, *idle_middle(usage)) for period in stretch}
-    is_idle = [
-        period in standstill_periods or usage.is_idle(period) for period in range(usage.points)
-    ]
+    states = bytearray(usage.states)
+    for stretch in (tail, *idle_middle(usage)):
+        states[stretch.start : stretch.stop] = bytes([IDLE]) * len(stretch)
     stretches = [
-        stretch for stretch in true_ranges(is_idle) if len(stretch) * period_s >= _MIN_STRETCH_S
+        stretch
+        for stretch in state_ranges(states, IDLE, range(usage.points))
+        if len(stretch) * period_s >= _MIN_STRETCH_S
     ]
     if not stretches:
         return None

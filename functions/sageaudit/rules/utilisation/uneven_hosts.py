@@ -31,7 +31,7 @@ from msgspec import Struct
 from sageaudit.domain.job.addresses import cluster_framework
 from sageaudit.domain.job.course import work_phase_name
 from sageaudit.domain.usage.edges import activity_by_host, host_activities, work_metric
-from sageaudit.domain.usage.series import Series, select_points
+from sageaudit.domain.usage.series import IDLE, Series, select_points, shared_periods
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
     IDLE_HOSTS_UNNEEDED_CAUTION,
@@ -238,13 +238,8 @@ def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Mi
     if not stops:
         return None
     periods = range(max(end.first_work_period for end in ends if end.has_worked), min(stops))
-    incomplete_values = [line.values for line in lines.values() if not line.is_complete]
-    shared = [
-        period
-        for period in periods
-        if all(values[period] is not None for values in incomplete_values)
-    ]
-    seconds = len(shared) * (usage.period_s or 0)
+    shared = shared_periods(lines.values(), periods)
+    seconds = sum(map(len, shared)) * (usage.period_s or 0)
     if seconds < _MIN_SECONDS:
         minutes_text = f"all hosts worked together for {seconds / 60:.0f} minutes"
         return api.MissingMetrics(
@@ -265,13 +260,10 @@ def _by_mean(use_by_host: Mapping[str, Series]) -> list[tuple[str, float]]:
 
 
 def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | None:
-    states = [
-        is_active
-        for host, activity in activity_by_host(usage).items()
-        if host in hosts
-        for is_active in activity
-    ]
-    return 100 * sum(is_active is False for is_active in states) / len(states) if states else None
+    states = b"".join(
+        activity for host, activity in activity_by_host(usage).items() if host in hosts
+    )
+    return 100 * states.count(IDLE) / len(states) if states else None
 
 
 def _tenths(values: Sequence[float]) -> list[float]:

@@ -63,15 +63,7 @@ def make_detail(
     """
     if stored_detail is not None:
         return replace(stored_detail, describe={**stored_answer}, tags=filter_tags(tags))
-    packed_series, note = pack(usage), None
-    if len(packed_series) > MAX_DETAIL_BYTES:
-        packed_series = pack(usage, extreme_hosts_only=True)
-        note = "series of the extreme hosts alone"
-    if len(packed_series) > MAX_DETAIL_BYTES and usage.curves:
-        packed_series = pack(usage, extreme_hosts_only=True, curves=False)
-        note = "series of the extreme hosts alone; no curves"
-    if len(packed_series) > MAX_DETAIL_BYTES:
-        packed_series, note = b"", "the series were too large to keep"
+    packed_series, note = pack(usage, MAX_DETAIL_BYTES)
     return Detail({**stored_answer}, filter_tags(tags), packed_series, note)
 
 
