@@ -1,0 +1,1 @@
+"""Samples of the bench: each module measures one version of the code."""
