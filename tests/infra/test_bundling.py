@@ -62,7 +62,8 @@ if name not in {"sweep", "watch", "digest"}:
 rules = sorted(module for module in sys.modules if module.startswith("sageaudit.rules"))
 assert (name in {"audit", "watch"}) == bool(rules), rules
 pages = sorted(module for module in sys.modules if module.startswith("sageaudit.output.html"))
-unneeded = {"difflib", "zoneinfo", "sageaudit.adapters.aws.probes", *pages} & set(sys.modules)
+for_few_events = {"difflib", "zoneinfo", "sageaudit.adapters.aws.probes", *pages}
+unneeded = {*for_few_events, "sageaudit.domain.request.validity"} & set(sys.modules)
 assert not unneeded, unneeded
 """
 
@@ -365,9 +366,10 @@ def test_synth_says_when_the_interpreter_is_missing(
 def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
     """A clean interpreter starts it and gives it an empty batch; no network is touched.
 
-    Only `audit` and `watch` load rules, and none loads what few of its events need: the pages of
-    reports, data of time zones, suggestions for mistyped names, checks of members. There is no
-    fingerprint key, which `audit` would read from Secrets Manager as it starts.
+    Only `audit` and `watch` load rules, and none loads what few or none of its events need: the
+    pages of reports, data of time zones, suggestions for mistyped names, checks of members and of
+    requests. There is no fingerprint key, which `audit` would read from Secrets Manager as it
+    starts.
     """
     result = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-c", EMPTY_BATCH, str(local_asset), name],
