@@ -1,16 +1,21 @@
 """Removes the parts of wheels that no handler reads from the asset.
 
-Most of botocore is models of services. Only the models of services that our adapters call are kept,
-according to the adapters' lists of permissions. No remaining file is changed; licences and notices
-stay. A notice at the root of the asset says what was removed, as Apache-2.0 requires.
+Most of botocore is models of services, which a function parses at its start. The asset has only the
+operations that our adapters call, according to their lists of permissions, and only the endpoints
+of those services. Licences and notices stay. Changed files, and a notice at the root of the asset,
+say what was removed, as Apache-2.0 requires.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import pkgutil
 import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from sageaudit import adapters
 
@@ -29,10 +34,16 @@ that are no longer correct; parts of Powertools that its Logger and Metrics do n
 _UTILITIES = "aws_lambda_powertools/utilities"
 _USED_UTILITIES = ("__init__.py", "jmespath_utils")
 """The utilities of Powertools that its Logger imports."""
+_CHANGED = "changed by sageaudit: parts that its functions do not read were removed"
+_OPERATION_BY_ACTION = {"dynamodb:ConditionCheckItem": "TransactWriteItems"}
+"""The operation that needs an action, if the action is not an operation."""
 _TEXT = """\
-These parts of the wheels were removed from this folder; no remaining file was changed.
+These parts of the wheels were removed from this folder. Files from which parts were removed begin
+with the line "{changed}"; no other file was changed.
 
-botocore: the models of all services except {services}, and all examples
+botocore: the models and endpoints of all services except {services};
+    of these, the operations except {operations};
+    all examples and descriptions
 boto3: the models of its resources, and its examples
 aws-lambda-powertools: the folders event_handler and middleware_factory, and all of the folder
     utilities except jmespath_utils
@@ -54,6 +65,16 @@ def called_services() -> list[str]:
     return sorted({action.partition(":")[0] for action in called_actions()})
 
 
+def called_operations(service: str) -> frozenset[str]:
+    """Returns the operations of a service that adapters call."""
+    names = (
+        _OPERATION_BY_ACTION.get(action, action)
+        for action in called_actions()
+        if action.startswith(f"{service}:")
+    )
+    return frozenset(name.rpartition(":")[2] for name in names)
+
+
 def prune(folder: Path) -> None:
     """Deletes the unused parts from a folder of wheels, and writes the notice about them."""
     services = called_services()
@@ -68,4 +89,80 @@ def prune(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-    (folder / NOTICE_FILE).write_text(_TEXT.format(services=", ".join(services)), encoding="utf-8")
+    operations = _prune_models(folder / _MODELS, services)
+    text = _TEXT.format(
+        services=", ".join(services), operations=", ".join(operations), changed=_CHANGED
+    )
+    (folder / NOTICE_FILE).write_text(text, encoding="utf-8")
+
+
+def _prune_models(models: Path, services: Sequence[str]) -> list[str]:
+    """Shortens the models and the list of endpoints. Returns the remaining operations."""
+    endpoint_prefixes, operations = set(), set[str]()
+    for service in services:
+        for packed in (models / service).glob("*/service-2.json.gz"):
+            model = pruned_model(
+                json.loads(gzip.decompress(packed.read_bytes())), called_operations(service)
+            )
+            endpoint_prefixes.add(model["metadata"]["endpointPrefix"])
+            operations.update(model["operations"])
+            # Unpacked: the asset is packed as a whole, and a start need not unpack it.
+            _write(packed.with_suffix(""), model)
+            packed.unlink()
+    endpoints = models / "endpoints.json"
+    _write(endpoints, pruned_endpoints(json.loads(endpoints.read_bytes()), endpoint_prefixes))
+    return sorted(operations)
+
+
+def pruned_model(model: Mapping[str, Any], operation_names: Collection[str]) -> dict[str, Any]:
+    """Returns a model of these operations and the shapes that they use, without descriptions."""
+    operations = {name: model["operations"][name] for name in sorted(operation_names)}
+    shapes: dict[str, Any] = {}
+    unread = list(_shape_names(operations))
+    while unread:
+        name = unread.pop()
+        if name not in shapes:
+            shapes[name] = model["shapes"][name]
+            unread += _shape_names(shapes[name])
+    parts = {**model, "operations": operations, "shapes": shapes}
+    return {key: _without_descriptions(part) for key, part in parts.items()}
+
+
+def pruned_endpoints(endpoints: Mapping[str, Any], prefixes: Collection[str]) -> dict[str, Any]:
+    """Returns the endpoints of the services with these prefixes, in all partitions."""
+    partitions = [
+        {
+            **partition,
+            "services": {
+                name: service for name, service in partition["services"].items() if name in prefixes
+            },
+        }
+        for partition in endpoints["partitions"]
+    ]
+    return {**endpoints, "partitions": partitions}
+
+
+def _shape_names(part: Any) -> Iterator[str]:
+    """Yields the names of shapes in a part of a model."""
+    if isinstance(part, dict):
+        if isinstance(name := part.get("shape"), str):
+            yield name
+        part = list(part.values())
+    if isinstance(part, list):
+        for value in part:
+            yield from _shape_names(value)
+
+
+def _without_descriptions(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {
+            key: _without_descriptions(value)
+            for key, value in part.items()
+            if not (key == "documentation" and isinstance(value, str))
+        }
+    return [_without_descriptions(value) for value in part] if isinstance(part, list) else part
+
+
+def _write(path: Path, part: Mapping[str, Any]) -> None:
+    text = json.dumps({"notice": _CHANGED, **part}, separators=(",", ":"))
+    path.write_text(text, encoding="utf-8")

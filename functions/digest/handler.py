@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import TimeLimitedClients, client, new_session
-from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
@@ -22,14 +22,11 @@ from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegist
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import DigestSettings
-from sageaudit.adapters.prices import packaged
-from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
 from sageaudit.domain.members import AuditScope
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, MalformedData
 from sageaudit.output.text.links import HistoryLocation
-from sageaudit.workflows.digest import DigestDependencies, write_digest
-from sageaudit.workflows.report import ReportSource
+from sageaudit.workflows.digest import DigestDependencies, WriteReport, write_digest
 
 _WRITE_RESERVE_MS = 60_000
 """The time that the report must leave for writing a digest without it."""
@@ -91,7 +88,6 @@ def build(
     report_time_limit = TimeLimitedClients(session, clock)
     dynamodb = client(time_limit, "dynamodb")
     history = DynamoHistory(dynamodb, settings.table_name)
-    report_history = DynamoHistory(client(report_time_limit, "dynamodb"), settings.table_name)
 
     def begin(remaining_ms: float) -> None:
         time_limit.start(remaining_ms)
@@ -107,17 +103,27 @@ def build(
         writers=channel_writers(policy.channels),
         registry=DynamoMemberRegistry(dynamodb, settings.table_name),
         is_audited=AuditScope(settings.home, policy.members).includes,
-        report_store=S3ReportStore(
-            client(report_time_limit, "s3"), bucket, settings.account_id, settings.report_key_arn
-        )
-        if bucket
-        else None,
-        report_source=ReportSource(
-            report_history, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS
-        ),
+        write_report=_report_writer(settings, bucket, report_time_limit) if bucket else None,
         history_location=HistoryLocation.for_table(settings.table_name, settings.region),
     )
     return Digester(deps, clock, RecordReport(environ), begin)
+
+
+def _report_writer(
+    settings: DigestSettings, bucket: str, time_limit: TimeLimitedClients
+) -> WriteReport:
+    # Only a digest with a bucket has a report, whose modules are a third of the others.
+    from sageaudit.adapters.aws.report_store import S3ReportStore  # noqa: PLC0415
+    from sageaudit.adapters.prices import packaged  # noqa: PLC0415
+    from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS  # noqa: PLC0415
+    from sageaudit.workflows.digest_report import store_report  # noqa: PLC0415
+    from sageaudit.workflows.report import ReportSource  # noqa: PLC0415
+
+    history = DynamoHistory(client(time_limit, "dynamodb"), settings.table_name)
+    source = ReportSource(history, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS)
+    s3 = client(time_limit, "s3")
+    store = S3ReportStore(s3, bucket, settings.account_id, settings.report_key_arn)
+    return partial(store_report, source, store)
 
 
 handler = entry_point(build)

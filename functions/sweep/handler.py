@@ -24,7 +24,6 @@ from sageaudit.adapters.aws.clients import (
     client,
     new_session,
 )
-from sageaudit.adapters.aws.probes import missing_permissions
 from sageaudit.adapters.aws.sagemaker import PacedJobPages
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.files import stored_policy
@@ -224,6 +223,14 @@ def _labels(account_region: AccountRegion) -> dict[str, Any]:
     return {"account": account_region.account, "region": account_region.region}
 
 
+def _missing_permissions(
+    accounts: AccountClients, account: str, region: str
+) -> dict[str, AwsError]:
+    from sageaudit.adapters.aws.probes import missing_permissions  # noqa: PLC0415 - few sweeps ask
+
+    return missing_permissions(accounts, account, region)
+
+
 def _is_out_of_time(context: Any) -> bool:
     return bool(context.get_remaining_time_in_millis() < STOP_BEFORE_MS)
 
@@ -270,7 +277,7 @@ def build(
             registry=DynamoMemberRegistry(dynamodb, settings.table_name),
             queue=queue,
             scope=AuditScope(settings.home, policy.members),
-            check_member=partial(missing_permissions, accounts),
+            check_member=partial(_missing_permissions, accounts),
             workers=workers,
             clock=clock,
             is_out_of_time=is_out_of_time,

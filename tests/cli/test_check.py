@@ -17,7 +17,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import sources
 from sageaudit.cli.commands.check import OUTPUT_FORMATS, check_file

@@ -1,6 +1,7 @@
 """An organization with running jobs, swept and watched in virtual time by the real workflows.
 
-`tools/pages/organization.py` makes a table of it. What is assumed stands in the constants.
+`tools/pages/organization.py` makes a table of it, and `tools/pages/running_cost.py` has the cost of
+its sweeps. What is assumed stands in the constants.
 """
 
 from collections import Counter
@@ -35,9 +36,10 @@ from tests.fakes.virtual_time import VirtualTime
 
 LIST_S, DESCRIBE_S, METRICS_S, TABLE_S, ROLE_S = 0.3, 0.2, 0.4, 0.008, 0.3
 """Seconds of a request in another region: our assumption."""
-CLIENT_CPU_S, REQUEST_CPU_S = 0.030, 0.004
-"""CPU seconds of a full core for a client with its first connection, and for a request: 17 ms and
-1 ms were measured without TLS (boto3 1.44), the rest is our assumption."""
+CLIENT_CPU_S, REQUEST_CPU_S = 0.040, 0.004
+"""CPU seconds of a full core for a client with its role, and for a request: twice what
+`python -m tools.bench sweeps` measures (19 and 1.9 ms, boto3 1.44), since that is without TLS and
+not on Lambda."""
 VCPU = 1024 / 1769
 """A function of 1,024 MiB has this share of a core: "Configure Lambda function memory"."""
 PAUSE_S = 1.0
@@ -97,7 +99,7 @@ class LargeOrganization:
             self.rows[place].append(listed)
         self._cpu_free_at = 0.0
         self._last_list_at: dict[JobList, float] = {}
-        self._clients: dict[AccountRegion, None] = {}
+        self._clients: dict[tuple[str, AccountRegion], None] = {}
         self._deadline_s = 0.0
 
     # Virtual time
@@ -111,12 +113,12 @@ class LargeOrganization:
         self._cpu_free_at = start + cpu_s / VCPU
         self.time.sleep(self._cpu_free_at - self.time.now_s + wait_s)
 
-    def request(self, service: str, place: AccountRegion, wait_s: float) -> None:
+    def request(self, name: str, place: AccountRegion, wait_s: float) -> None:
         """Sends one request, with a new client for an account and region that has none."""
-        self.requests[service] += 1
-        cpu_s = REQUEST_CPU_S
-        if place not in self._clients:
-            self._clients[place] = None
+        self.requests[name] += 1
+        cpu_s, client = REQUEST_CPU_S, ("cloudwatch" if name == "metrics" else "sagemaker", place)
+        if client not in self._clients:
+            self._clients[client] = None
             cpu_s, wait_s = cpu_s + CLIENT_CPU_S, wait_s + ROLE_S
             if len(self._clients) > 256:
                 del self._clients[next(iter(self._clients))]

@@ -34,7 +34,7 @@ MAY_IMPORT = {
 """A part of the package, and the other parts that it may import."""
 PURE_WORKFLOWS = (
     *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
-    *("digest", "report", "check"),
+    *("digest", "digest_report", "report", "check"),
 )
 """They use only ports, because Lambda runs them, or both Lambda and a person. The
 others, which a person alone starts, may use adapters."""
@@ -58,7 +58,7 @@ ORDER = {
     ),
     "workflows": (
         *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
-        *("check", "report", "digest"),
+        *("check", "report", "digest", "digest_report"),
         *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
     "output": ("text", "terminal", "html"),

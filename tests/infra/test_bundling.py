@@ -12,6 +12,8 @@ from pathlib import Path
 import botocore.session
 import pytest
 from botocore.loaders import Loader
+from botocore.model import ServiceModel, Shape
+from botocore.regions import EndpointResolver
 
 from infra import bundling, byte_code, left_out
 from infra.bundling import (
@@ -26,7 +28,7 @@ from infra.bundling import (
 from infra.runtimes import PLATFORM_BY_ARCHITECTURE, running_python
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
-from tools.bench import start as cold_start
+from tools.bench.samples import starts
 
 POLICY = policy_file.load_policy(FUNCTIONS.parent / "policy.toml")
 HANDLERS = ("audit", "notify", "deliver", "sweep", "watch", "digest")
@@ -59,6 +61,10 @@ if name not in {"sweep", "watch", "digest"}:
     assert not (answer or {}).get("batchItemFailures"), answer
 rules = sorted(module for module in sys.modules if module.startswith("sageaudit.rules"))
 assert (name in {"audit", "watch"}) == bool(rules), rules
+pages = sorted(module for module in sys.modules if module.startswith("sageaudit.output.html"))
+for_few_events = {"difflib", "zoneinfo", "sageaudit.adapters.aws.probes", *pages}
+unneeded = {*for_few_events, "sageaudit.domain.request.validity"} & set(sys.modules)
+assert not unneeded, unneeded
 """
 
 
@@ -115,41 +121,117 @@ def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Pat
     assert size < 20_000_000
 
 
-OTHER_NAMES = {"dynamodb:ConditionCheckItem": "TransactWriteItems"}
-"""The operation behind an action that is none."""
-
-
-def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset: Path) -> None:
-    """With its parameters and answers; each client that our code makes can be made from them."""
-    models = Loader(
+@pytest.fixture(scope="module")
+def asset_models(lambda_asset: Path) -> Loader:
+    """The models of the asset, without those of this machine."""
+    return Loader(
         extra_search_paths=[str(lambda_asset / "botocore" / "data")],
         include_default_search_paths=False,
     )
+
+
+def session_of(models: Loader) -> botocore.session.Session:
+    """A session that reads these models."""
     session = botocore.session.Session()
     session.register_component("data_loader", models)
+    return session
+
+
+def test_the_models_have_the_operations_that_adapters_call_and_no_others(
+    asset_models: Loader,
+) -> None:
+    """Each client that our code makes can be made from them. The others would be parsed at each
+    start.
+    """
     code = [path.read_text(encoding="utf-8") for path in bundling.source_files()]
     called_services = set(
         re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|client_factory\()"(\w+)"', "".join(code))
     )
     assert (
         called_services
-        == set(models.list_available_services("service-2"))
+        == set(asset_models.list_available_services("service-2"))
         == set(left_out.called_services())
     )
-    methods = {
-        name: session.create_client(name, region_name="us-east-1").meta.method_to_api_mapping
-        for name in called_services
+    session = session_of(asset_models)
+    clients = {
+        name: session.create_client(name, region_name="us-east-1") for name in called_services
     }
-    for action in left_out.called_actions():
-        service, _, operation = action.partition(":")
-        assert OTHER_NAMES.get(action, operation) in methods[service].values(), action
+    for name, client in clients.items():
+        methods = set(client.meta.method_to_api_mapping.values())
+        assert methods == left_out.called_operations(name), name
+
+
+@pytest.mark.parametrize("service", left_out.called_services())
+def test_a_kept_operation_has_the_parameters_answers_and_errors_of_the_whole_model(
+    asset_models: Loader, service: str
+) -> None:
+    """Down to the members of each shape, and how each is sent."""
+    kept, whole = (
+        ServiceModel(models.load_service_model(service, "service-2"), service)
+        for models in (asset_models, Loader())
+    )
+    assert kept.metadata == whole.metadata
+    for name in left_out.called_operations(service):
+        operations = [model.operation_model(name) for model in (kept, whole)]
+        assert operations[0].http == operations[1].http
+        for part in ("input_shape", "output_shape"):
+            assert_same_shape(*(getattr(operation, part) for operation in operations))
+        for pair in zip(*(operation.error_shapes for operation in operations), strict=True):
+            assert_same_shape(*pair)
+
+
+def assert_same_shape(kept: Shape | None, whole: Shape | None) -> None:
+    """Compares shapes and their parts, each once."""
+    pairs, seen = [(kept, whole)], set()
+    while pairs:
+        ours, theirs = pairs.pop()
+        if ours is None or theirs is None:
+            assert ours is theirs
+            continue
+        assert (ours.name, ours.type_name) == (theirs.name, theirs.type_name)
+        assert ours.serialization == theirs.serialization
+        assert ours.metadata == theirs.metadata
+        if ours.name in seen:
+            continue
+        seen.add(ours.name)
+        if ours.type_name == "structure":
+            assert ours.members.keys() == theirs.members.keys()
+            pairs += [(part, theirs.members[name]) for name, part in ours.members.items()]
+        for name in ("member", "key", "value"):
+            if hasattr(ours, name):
+                pairs.append((getattr(ours, name), getattr(theirs, name)))
+
+
+@pytest.mark.parametrize("service", left_out.called_services())
+def test_a_service_has_the_same_address_and_signature_in_every_region(
+    asset_models: Loader, service: str
+) -> None:
+    """Also in China and GovCloud."""
+    kept, whole = (
+        EndpointResolver(models.load_data("endpoints")) for models in (asset_models, Loader())
+    )
+    prefix = asset_models.load_service_model(service, "service-2")["metadata"]["endpointPrefix"]
+    for partition in whole.get_available_partitions():
+        regions = whole.get_available_endpoints(prefix, partition, allow_non_regional=True)
+        assert kept.get_available_endpoints(prefix, partition, allow_non_regional=True) == regions
+        for region in regions:
+            assert kept.construct_endpoint(prefix, region) == whole.construct_endpoint(
+                prefix, region
+            )
 
 
 def test_a_notice_says_what_was_left_out_and_licences_stay(lambda_asset: Path) -> None:
     """Apache-2.0 asks for both; each wheel keeps its name and version beside its licence."""
     notice = (lambda_asset / left_out.NOTICE_FILE).read_text(encoding="utf-8")
     services = ", ".join(left_out.called_services())
-    assert f"all services except {services}, and all examples" in notice
+    assert f"all services except {services};" in notice
+    changed = [
+        path
+        for path in (lambda_asset / "botocore" / "data").rglob("*.json")
+        if "changed by sageaudit" in path.read_text(encoding="utf-8")
+    ]
+    assert {path.name for path in changed} == {"service-2.json", "endpoints.json"}
+    assert len(changed) == 1 + len(left_out.called_services())
     for wheel in lambda_asset.glob("*.dist-info"):
         assert [path for path in wheel.rglob("*") if path.name.startswith("LICENSE")], wheel
         assert (wheel / "METADATA").is_file()
@@ -214,6 +296,9 @@ def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def wheel(folder: Path, _options: tuple[str, ...]) -> None:
         folder.mkdir()
         (folder / "wheel.py").write_text("WHEEL = 1\n", encoding="utf-8")
+        models = folder / "botocore" / "data"
+        models.mkdir(parents=True)
+        (models / "endpoints.json").write_text('{"partitions": []}', encoding="utf-8")
 
     monkeypatch.setattr(bundling, "BUILD_FOLDER", tmp_path / "build")
     monkeypatch.setattr(bundling, "_install", wheel)
@@ -281,12 +366,14 @@ def test_synth_says_when_the_interpreter_is_missing(
 def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
     """A clean interpreter starts it and gives it an empty batch; no network is touched.
 
-    Only `audit` and `watch` load rules. There is no fingerprint key, which `audit` would read from
-    Secrets Manager as it starts.
+    Only `audit` and `watch` load rules, and none loads what few or none of its events need: the
+    pages of reports, data of time zones, suggestions for mistyped names, checks of members and of
+    requests. There is no fingerprint key, which `audit` would read from Secrets Manager as it
+    starts.
     """
     result = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-c", EMPTY_BATCH, str(local_asset), name],
-        env=cold_start.ENVIRONMENT | {"LAMBDA_TASK_ROOT": str(local_asset)},
+        env=starts.ENVIRONMENT | {"LAMBDA_TASK_ROOT": str(local_asset)},
         capture_output=True,
         text=True,
         check=False,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.prices import sources
 from sageaudit.cli.commands.check import check_file
 from sageaudit.domain.job.job import Purchase

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sageaudit.adapters.aws.clients import instance_types
+from sageaudit.adapters.aws.service_model import instance_types
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.pseudonyms import Pseudonyms

@@ -5,17 +5,18 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from tools.bench.sweeps import member_units, run_sweep
+from tests.fakes.large_organization import LargeOrganization
+from tools.bench.sweeps import member_units
 from tools.pages.running_cost import ACCOUNTS, MEMBER_SWEEP_S, SWEEP_S, Item, page
 
 
 @pytest.mark.parametrize("accounts", [1, 30, 300])
 def test_a_sweep_is_not_longer_than_the_page_assumes(accounts: int) -> None:
     """And it asks for each list once."""
-    run = run_sweep(accounts)
-    assert run.seconds <= SWEEP_S + MEMBER_SWEEP_S * (accounts - 1)
-    assert run.list_requests == accounts * len(JobKind)
-    assert len(run.stored) == accounts
+    organization = LargeOrganization(accounts, 1)
+    assert organization.round().sweep_s <= SWEEP_S + MEMBER_SWEEP_S * (accounts - 1)
+    assert organization.requests["lists"] == accounts * len(JobKind)
+    assert len(organization.store.regions) == accounts
 
 
 def test_an_account_without_jobs_adds_one_write_unit_to_a_sweep() -> None:

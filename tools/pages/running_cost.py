@@ -1,7 +1,8 @@
 """Writes the tables of what a deployment costs in docs/before-you-deploy.md: `make docs`.
 
-The counts are from the local AWS (`tools/bench/deployed.py`), the seconds of sweeps from virtual
-time (`tools/bench/sweeps.py`), the prices are list prices of us-east-1 without free tiers.
+The counts are from the local AWS (`tools/bench/deployed.py`), the seconds of sweeps from the
+simulation of docs/organization.md (`tests/fakes/large_organization.py`), the prices are list prices
+of us-east-1 without free tiers.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ audit with its message, and 1.6 for four checks."""
 SWEEP_S, WATCH_S = 1.5, 1
 """Upper bounds for one account, in seconds at 1 GiB, which the functions have if the policy has
 other accounts."""
-MEMBER_SWEEP_S, MEMBER_WATCH_S = 0.15, 0.002
+MEMBER_SWEEP_S, MEMBER_WATCH_S = 0.12, 0.002
 """The same for each further account and region. A sweep creates a client for it
-(`tools/bench/sweeps.py`), a watch reads the state of its lists."""
+(`tests/fakes/large_organization.py`), a watch reads the state of its lists."""
 HEARTBEAT_S = 1
 """Upper bound of an invocation of `audit` that stores a heartbeat."""
 START_S = 2
-"""Upper bound of a start: `tools/bench/start.py` takes 0.8 to 1.1 CPU seconds, and Lambda gives a
-start more than a function's share of a core. Lambda bills starts since 2025-08-01 (AWS compute
+"""Upper bound of a start: `tools/bench/start.py` measures 0.4 to 0.6 CPU seconds, and Lambda gives
+a start more than a function's share of a core. Lambda bills starts since 2025-08-01 (AWS compute
 blog, aws-lambda-standardizes-billing-for-init-phase)."""
 START_GB_S = START_S * (1 + 0.5 + 0.25)
 """The starts for one job: `audit`, `notify` and `deliver`."""

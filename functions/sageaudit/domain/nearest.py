@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _MIN_SIMILARITY = 0.6
 """difflib's ratio from which two names are similar."""
@@ -15,6 +14,8 @@ def nearest_name(name: str, names: Iterable[str]) -> str | None:
     by_form = {_plain_form(candidate): candidate for candidate in names}
     if (exact := by_form.get(_plain_form(name))) is not None:
         return exact
+    from difflib import get_close_matches  # noqa: PLC0415 - only mistyped names need it
+
     similar = get_close_matches(_plain_form(name), by_form, n=1, cutoff=_MIN_SIMILARITY)
     return by_form[similar[0]] if similar else None
 

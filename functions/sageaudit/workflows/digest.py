@@ -16,7 +16,6 @@ from functools import cache
 
 from msgspec import Struct
 
-from sageaudit import __version__
 from sageaudit.domain.advice.advice import (
     MAX_FAMILY_RUNS,
     Decision,
@@ -32,14 +31,11 @@ from sageaudit.domain.members import unreadable_members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
 from sageaudit.domain.policy.scope import DigestSchedule
-from sageaudit.domain.sweep import Period
 from sageaudit.errors import AwsError
-from sageaudit.output.html.account import account_body, account_title
-from sageaudit.output.html.page import page
 from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
-from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation, Link
-from sageaudit.ports import Decisions, DigestLedger, History, MemberRegistry, ReportStore
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
+from sageaudit.ports import Decisions, DigestLedger, History, MemberRegistry
 from sageaudit.queries.answer import matching_recommendations, read_family_recommendations
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
@@ -53,9 +49,10 @@ from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import ONE_DAY, make_window
 from sageaudit.structs import replace
-from sageaudit.workflows.report import ReportSource, assemble_account_report, read_report_summaries
 
-REPORT_DAYS = 30
+WriteReport = Callable[[date, Sequence[Decision], datetime], DigestReport]
+"""Stores the report of the days up to one, with people's decisions, at a time. Returns the link to
+it. Raises AwsError."""
 _REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function has the reason"
 
 
@@ -63,8 +60,8 @@ class DigestDependencies(Struct, frozen=True):
     """What the digest reads and writes. `writers` has the channel's name as key.
 
     `registry` is None for a history without members; `is_audited` says whether the policy includes
-    one. `report_source` and `report_store` are None for no report. `history_location` is the
-    history that the digest's commands read.
+    one. `write_report` is None for no report. `history_location` is the history that the digest's
+    commands read.
     """
 
     history: History
@@ -74,8 +71,7 @@ class DigestDependencies(Struct, frozen=True):
     writers: Mapping[str, Writer]
     registry: MemberRegistry | None = None
     is_audited: Callable[[AccountRegion], bool] = lambda _: True
-    report_store: ReportStore | None = None
-    report_source: ReportSource | None = None
+    write_report: WriteReport | None = None
     history_location: HistoryLocation = DEFAULT_HISTORY
 
 
@@ -105,10 +101,11 @@ def write_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | 
     decisions = deps.decisions.decisions()
     digests = read_digests(deps, week, decisions, now)
     report, report_error = NO_REPORT, None
-    try:
-        report = _store_report(deps, last_day, decisions, now)
-    except AwsError as error:  # a digest without its report is better than none
-        report, report_error = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
+    if deps.write_report is not None:
+        try:
+            report = deps.write_report(last_day, decisions, now)
+        except AwsError as error:  # a digest without its report is better than none
+            report, report_error = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
     routes, routes_without_digest = routes_with_digest(deps.policy)
     bodies = {}
     for number, digest in digests.items():
@@ -178,24 +175,6 @@ def read_digests(
         )
         for number, digest in digest_by_number.items()
     }
-
-
-def _store_report(
-    deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
-) -> DigestReport:
-    """Stores the report of the last 30 days, and returns the link to it. Raises AwsError."""
-    if deps.report_store is None or deps.report_source is None:
-        return NO_REPORT
-    period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
-    summaries, omitted_count = read_report_summaries(deps.report_source, period, None)
-    contents = assemble_account_report(
-        deps.report_source, period, None, summaries, omitted_count, last_day, decisions
-    )
-    text = page(
-        account_title(contents), account_body(contents), generated_at=now, version=__version__
-    )
-    url = deps.report_store.put(f"{last_day}.html", "".join(text))
-    return DigestReport(Link(f"Report of {REPORT_DAYS} days", url))
 
 
 def make_digests(

@@ -1,7 +1,10 @@
 """One queue: what is sent, what waits, and what SQS refuses."""
 
+import re
+import sys
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -131,3 +134,14 @@ def test_a_refusal_of_the_second_try_says_nothing_of_the_first() -> None:
 
     with pytest.raises(Unavailable, match="may have accepted an earlier try"):
         SqsQueue(Retried(), URL).send("x")
+
+
+def test_each_character_that_sqs_accepts_is_sent_and_each_other_is_replaced() -> None:
+    """Its API reference lists the accepted ones: tab, line feed, carriage return, three ranges."""
+    refused = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+    client = Mock()
+    for start in range(0, sys.maxunicode + 1, 0x100):
+        text = "".join(map(chr, range(start, start + 0x100)))
+        SqsQueue(client, URL).send("{}", attributes={"text": text})
+        sent = client.send_message.call_args.kwargs["MessageAttributes"]["text"]["StringValue"]
+        assert sent == refused.sub("\ufffd", text)

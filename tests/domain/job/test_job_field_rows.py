@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.fields import DERIVED, Paths, StoredAs
 from sageaudit.domain.job.job import Job

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.domain.job.addresses import is_data_pinned
 from sageaudit.domain.job.describe import (
     SAGEAUDIT_TAGS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.domain.job.describe import parse, sanitize_answer
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.settings import SETTINGS, setting_path

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.domain.request.aws_names import AwsNames
 from sageaudit.domain.request.request import UnknownValue
 

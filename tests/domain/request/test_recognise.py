@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.recognise import FileFormat, recognise
 from sageaudit.errors import MalformedData

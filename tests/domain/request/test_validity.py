@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.request import REQUEST_SHAPES
 from sageaudit.domain.request.validity import Fault, Problem

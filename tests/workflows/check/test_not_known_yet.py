@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat, ParsedFile, recognise, with_trials

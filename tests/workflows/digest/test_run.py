@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from sageaudit.output.text import plain
 from sageaudit.output.text.card import MessageCard
 from sageaudit.structs import replace
 from sageaudit.workflows.digest import DigestDependencies, DigestWritten, make_digests, write_digest
+from sageaudit.workflows.digest_report import store_report
 from sageaudit.workflows.report import ReportSource
 from tests.fakes.entries import record_run
 
@@ -88,8 +90,9 @@ def asked(
         cast("Any", kept),
         policy,
         {"sns": write},
-        report_store=kept if has_bucket else None,
-        report_source=ReportSource(source or history, {}),
+        write_report=partial(store_report, ReportSource(source or history, {}), kept)
+        if has_bucket
+        else None,
     )
     return write_digest(deps, now=NOW)
 

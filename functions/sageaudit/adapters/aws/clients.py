@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
 import boto3
@@ -30,12 +29,10 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
-from botocore.loaders import Loader
 from botocore.parsers import ResponseParserError
 from botocore.utils import parse_timestamp
 
 from sageaudit import __version__
-from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import (
     PARSE_ERRORS,
     AccessDenied,
@@ -250,20 +247,6 @@ def known_regions() -> set[str]:
         for partition in session.get_available_partitions()
         for region in session.get_available_regions("sagemaker", partition_name=partition)
     }
-
-
-@cache
-def api_model() -> ApiModel:
-    """Returns SageMaker's API model from the installed SDK."""
-    model = Loader().load_service_model("sagemaker", "service-2")
-    return ApiModel(model["shapes"], f"botocore {botocore.__version__}")
-
-
-def instance_types() -> frozenset[str]:
-    """Returns the instance types that SageMaker's API accepts for jobs."""
-    shapes = api_model().shapes
-    kinds = ("Training", "Processing", "Transform")
-    return frozenset().union(*(shapes[f"{kind}InstanceType"]["enum"] for kind in kinds))
 
 
 class OutOfTime(BotoCoreError):  # type: ignore[misc]

@@ -49,8 +49,11 @@ _MAX_ATTRIBUTE_LENGTH = 1_000
 """The maximum length of an attribute. It keeps messages below SQS's size limit."""
 _NO_QUEUE_CODES = re.compile(r"NonExistentQueue|QueueDoesNotExist")
 _NUMBER = re.compile(r"[0-9]{1,38}")
-_INVALID_CHARACTERS = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that SQS does not accept in a message."""
+_INVALID_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that SQS does not accept in a message.
+
+The ranges of accepted characters, negated, would take 10 ms to compile at each start.
+"""
 CLI_PERMISSIONS = (
     "sqs:ChangeMessageVisibility",
     "sqs:DeleteMessage",

@@ -148,7 +148,7 @@ def _respelled(node: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _by_service_model(kind: JobKind, values: Mapping[str, Any]) -> dict[str, Any]:
-    from sageaudit.adapters.aws.clients import api_model  # noqa: PLC0415 - it needs boto3
+    from sageaudit.adapters.aws.service_model import api_model  # noqa: PLC0415 - it needs boto3
 
     return AwsNames(api_model()).structure(f"{kind.spec.describe_call}Response", values)
 

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from sys import intern
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, Struct
@@ -254,9 +254,9 @@ def read_detail(item: Item) -> Detail:
 
 
 def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
-    readers, hints = [], get_type_hints(form)
+    readers = []
     for field in fields(form):
-        hint = hints[field.name]
+        hint = field.type
         can_be_none = NoneType in get_args(hint)
         [value_type] = (
             [part for part in get_args(hint) if part is not NoneType] if can_be_none else [hint]

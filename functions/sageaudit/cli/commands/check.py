@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files import request_file, text_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources

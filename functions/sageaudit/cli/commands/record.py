@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sageaudit.adapters.aws.clients import instance_types
+from sageaudit.adapters.aws.service_model import instance_types
 from sageaudit.adapters.files import recording_file
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.cli import options

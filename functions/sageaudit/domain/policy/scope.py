@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from itertools import chain
-from zoneinfo import ZoneInfo, available_timezones
 
 from msgspec import Struct, field
 
@@ -264,7 +263,7 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
     if timezone != DEFAULT_TIMEZONE and timezone not in _timezones():
         text = "is not a time zone that this computer knows, such as Europe/Berlin"
         raise reader.error("timezone", text)
-    utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
+    utc_day = _utc_day(DAYS.index(day), hour, timezone)
     return DigestSchedule(day, hour, timezone, utc_day, bucket)
 
 
@@ -274,16 +273,20 @@ def _timezones() -> frozenset[str]:
 
     The functions need no data of time zones: the stored policy has the day in UTC.
     """
+    from zoneinfo import available_timezones  # noqa: PLC0415 - the functions need none
+
     names = available_timezones() - _NO_PLACES
     return frozenset(name for name in names if len(name) <= _MAX_TIMEZONE_LENGTH)
 
 
-def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
+def _utc_day(day: int, hour: int, timezone: str) -> int:
     """Returns the UTC weekday on which a digest's week starts (0 is Monday).
 
     The week ends at least `_AUDIT_DELAY` before the digest, all year.
     """
-    send_time = time(hour, tzinfo=zone)
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - the functions need none
+
+    send_time = time(hour, tzinfo=ZoneInfo(timezone))
     days = (_SOME_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
     moments = (
         datetime.combine(day_of_week, send_time).astimezone(UTC) - _AUDIT_DELAY
