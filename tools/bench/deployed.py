@@ -405,33 +405,23 @@ def rows() -> Iterator[Row]:
     """
     counted, parts = counts(), audit_parts()
     for (function, operation), number in sorted(counted.audit.calls.items()):
-        yield Row(f"{function}: {operation}", number, "the day's first")
+        yield Row.of_count(f"{function}: {operation}", number, "the day's first")
     for cause, used in parts.items():
-        yield Row(cause, usd_per_1000(used), "USD per 1,000")
+        yield Row.of_count(cause, usd_per_1000(used), "USD per 1,000")
     used = weighted_sum(*((1, part) for part in parts.values()))
     warm = counted.warm.used
-    floors = {
-        "metrics requested": warm["metrics requested"],
-        "write units": warm[_BARE],
-    }
+    floors = {"metrics requested": warm["metrics requested"], "write units": warm[_BARE]}
     for unit in USD:
         if unit in used:
-            floor = usd_per_1000({unit: floors.get(unit, 0)}) or None
-            yield Row(f"{unit}: {used[unit]:,.2f} an audit", usd_per_1000({unit: used[unit]}),
-                      "USD per 1,000", "the floor", floor)  # fmt: skip
-    yield Row(
-        "an audit", usd_per_1000(used), "USD per 1,000", "the floor", usd_per_1000(floors),
-        goal="at most 0.14",
-    )  # fmt: skip
+            usd, floor = usd_per_1000({unit: used[unit]}), usd_per_1000({unit: floors.get(unit, 0)})
+            label = f"{unit}: {used[unit]:,.2f} an audit"
+            yield Row.of_count(label, usd, "USD per 1,000", floor=floor or None)
+    all_usd, floor_usd = usd_per_1000(used), usd_per_1000(floors)
+    yield Row.of_count("an audit", all_usd, "USD per 1,000", "at most 0.14", floor_usd)
     for name, event in {
         "the event again": counted.duplicate,
         "an event that waits for metrics": counted.waiting,
         "a heartbeat": counted.heartbeat,
         "an expensive job's hour, with its sweeps": counted.watched,
     }.items():
-        for unit in sorted(event.used):
-            yield Row(f"{name}: {unit}", event.used[unit], "")
-    for item in month_items():
-        yield Row(f"idle: {item.name}", float(item.month(0)), "USD a month")
-    idle = sum(float(item.month(0)) for item in month_items())
-    yield Row("idle", idle, "USD a month", goal="at most 10")
+        yield Row.of_count(name, usd_per_1000(event.used), "USD per 1,000")

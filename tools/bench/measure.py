@@ -54,6 +54,14 @@ class Row:
     peer_samples: tuple[float, ...] = ()
     goal: Goal = Goal()
 
+    @classmethod
+    def of_count(
+        cls, label: str, figure: float, unit: str, goal: str = "", floor: float | None = None
+    ) -> Self:
+        """Returns a figure that is counted, and so needs no other samples."""
+        floors = () if floor is None else (floor,)
+        return cls(label, unit, (figure,), peer_samples=floors, goal=Goal("the floor", goal))
+
     @property
     def figure(self) -> float:
         """The median of the samples."""

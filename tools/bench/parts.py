@@ -15,3 +15,5 @@ PARTS: Mapping[str, Mapping[str, Goal]] = {
     },
 }
 """By the name of a module in `samples`, the goals by label. A label without a goal is missing."""
+COUNTED = ("deployed", "sweeps")
+"""Modules that count or simulate, without times of two versions."""
