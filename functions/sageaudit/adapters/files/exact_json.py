@@ -63,8 +63,10 @@ def _key(name: str) -> str:
 def _scalar(value: object) -> str:
     if type(value) is str:
         return _quote(value if value.isascii() else replace_surrogates(value))
-    if value is None or isinstance(value, int):
-        return json.dumps(value)
+    if value is None:
+        return "null"
+    if isinstance(value, int):
+        return str(value).lower() if isinstance(value, bool) else int.__repr__(value)
     if isinstance(value, (Decimal, float)):
         return _decimal(Decimal(str(value)))
     text = value.isoformat() if isinstance(value, date) else str(value)
