@@ -45,7 +45,7 @@ def test_the_next_audit_reads_what_another_process_has_changed(tmp_path: Path) -
     path, first = tmp_path / "history.db", entry_ending_at("run-1", NOON)
     facts = run_summary(instance_type="ml.g5.xlarge")
     query = RunQuery.for_earlier_runs(
-        *(first.document["job"][name] or "" for name in ("account", "region", "family"))  # type: ignore[literal-required]
+        *(first.document["job"][name] or "" for name in ("account", "region", "family"))
     )
     with SqliteHistory(path) as own, SqliteHistory(path) as other:
         own.record(replace(first, run_summary=facts))

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from decimal import Decimal
+from http import HTTPStatus
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from sageaudit.adapters.files.exact_json import (
     gzip_text,
     read_gzip_json,
     read_gzip_text,
+    to_json,
 )
 from tests.fakes.entries import document
 
@@ -31,6 +33,11 @@ _VALUES = st.recursive(
 def test_any_value_of_json_is_read_back(value: object) -> None:
     """Numbers digit by digit."""
     assert read_gzip_json(gzip_json(value)) == value
+
+
+@given(st.none() | st.booleans() | st.integers() | st.sampled_from(HTTPStatus))
+def test_whole_numbers_and_flags_are_written_as_python_writes_them(value: object) -> None:
+    assert to_json(value) == json.dumps(value)
 
 
 def test_every_tool_opens_it() -> None:

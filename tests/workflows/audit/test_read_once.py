@@ -108,7 +108,8 @@ class WholeSummaries(SqliteHistory):
 
 def disguise(run: AuditSummary) -> AuditSummary:
     """Returns the run with another run's values in every field that audits do not compare."""
-    other = replace(run, **dict.fromkeys(set(run.__struct_fields__) - COMPARED_FIELDS, "other"))
+    changes: dict[str, Any] = dict.fromkeys(set(run.__struct_fields__) - COMPARED_FIELDS, "other")
+    other = replace(run, **changes)
     assert other.owner == "other"
     return other
 

@@ -34,6 +34,8 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
     A decimal always has a point or an exponent, an int never. NaN and infinities become null.
     Values of other types become strings (times in ISO 8601).
     """
+    if type(value) is str:
+        return _text(value)
     if type(value) in _SCALARS:
         return _scalar(value)
     if type(value) is dict or isinstance(value, Mapping):
@@ -63,15 +65,18 @@ def _key(name: str) -> str:
 
 def _scalar(value: object) -> str:
     if type(value) is str:
-        return _quote(value if value.isascii() else replace_surrogates(value))
+        return _text(value)
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, (Decimal, float)):
         return _decimal(Decimal(str(value)))
-    text = value.isoformat() if isinstance(value, date) else str(value)
-    return _quote(replace_surrogates(text))
+    return _text(value.isoformat() if isinstance(value, date) else str(value))
+
+
+def _text(value: str) -> str:
+    return _quote(value if value.isascii() else replace_surrogates(value))
 
 
 def _decimal(value: Decimal) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from msgspec import Struct
@@ -249,8 +250,8 @@ def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
 def _values(values: object, key: str) -> tuple[float | None, ...]:
     if not isinstance(values, list) or len(values) > _MAX_POINTS:
         raise MalformedData(key, "is not a list of numbers")
-    for value in values:
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+    for value_type in set(map(type, values)):  # few types, many values
+        if value_type is bool or not issubclass(value_type, int | float | NoneType):
             raise MalformedData(key, "has a value that is neither a number nor null")
     try:
         return tuple(None if value is None else float(value) for value in values)

@@ -47,15 +47,22 @@ def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Sha
     Each key gets its value from `overrides`, or from the first source with an attribute of this
     name.
     """
-    document = dict.fromkeys(shape.__annotations__)
-    for key in document:
-        source = next((source for source in sources if hasattr(source, key)), None)
-        document[key] = overrides[key] if key in overrides else to_plain_value(getattr(source, key))
+    document = {}
+    for key in shape.__annotations__:
+        if key in overrides:
+            document[key] = overrides[key]
+            continue
+        for source in sources:
+            if hasattr(source, key):
+                break
+        document[key] = to_plain_value(getattr(source, key))
     return cast(Shape, document)
 
 
 def to_plain_value(value: Any) -> Any:
     """Converts a value to its form in documents."""
+    if value is None or type(value) is str:  # most values
+        return value
     if isinstance(value, Decimal):
         return round_usd(value)
     if isinstance(value, datetime):

@@ -226,7 +226,9 @@ def parse_failure(text: str | None) -> Failure | None:
 
     `text` may also be the text of a stored Failure.
     """
-    text = _COMMAND.sub(" ", (text or "")[:_MAX_CHARACTERS])
+    if not text:  # most jobs completed, and each pattern would be searched in vain
+        return None
+    text = _COMMAND.sub(" ", text[:_MAX_CHARACTERS])
     head, _, tail = text.rpartition(": ")
     if tail in CLASSES and _is_shown_text(head):
         return Failure(tuple(filter(None, head.split(", "))), tail)

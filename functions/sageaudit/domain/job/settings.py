@@ -7,6 +7,7 @@ settings; these are unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import Struct, field
@@ -96,6 +97,7 @@ def _definition_paths(setting: str) -> Iterator[str]:
             yield from (f"{rollup}.{path}", f"{rollup}s[].{path}")
 
 
+@cache  # every answer has all settings of its kind
 def setting_path(kind: JobKind, setting: str) -> str | None:
     """Returns a setting's path in jobs of a kind; None if the kind does not have the setting.
 
