@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
@@ -52,6 +52,7 @@ from sageaudit.domain.audit.record import (
     RunIndex,
     RunQuery,
 )
+from sageaudit.domain.audit.sum_parts import SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.moments import parse_moment
@@ -205,6 +206,20 @@ class DynamoHistory:
         read = items.read_finding if query.index is RunIndex.RULE else items.read_head
         rows = self._items.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", rows)
+
+    def sum_parts(
+        self,
+        query: RunQuery[AuditSummary],
+        label: Callable[[AuditSummary], object],
+        fields: Collection[str],
+        *,
+        ended_before: datetime | None = None,
+        with_usage: bool = False,
+    ) -> Iterator[SumPart]:
+        """Yields what the audits of a list add to sums. Only these fields of each are parsed."""
+        readers = items.part_readers(fields, with_usage=with_usage)
+        read = partial(items.read_part, readers, label)
+        return self._items.read_each(read, self._walk(query, ended_before, None))
 
     def _walk(
         self, query: RunQuery[Any], ended_before: datetime | None, page_size: int | None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from sageaudit.adapters.history.codec import (
+    READERS_BY_TYPE,
     RUN_READERS,
+    FieldReader,
     Item,
     detail_to_item,
     epoch_s,
     from_item,
+    make_row,
     moment_sk,
     read_detail,
     read_fields,
@@ -27,7 +31,8 @@ from sageaudit.adapters.history.record_steps import (
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.sum_parts import PART_FIELDS, USAGE_FIELDS, SumPart
+from sageaudit.domain.audit.summary import AuditSummary, JobKey, PartialSummary
 
 
 def head_item(summary: AuditSummary, revision: int) -> Item:
@@ -63,6 +68,23 @@ def _head_index_keys(summary: AuditSummary) -> Item:
 def read_head(item: Item) -> AuditSummary:
     """Reads the summary in a HEAD item. Raises PARSE_ERRORS."""
     return from_item(AuditSummary, item)
+
+
+def read_part(
+    readers: Collection[FieldReader], label: Callable[[AuditSummary], object], item: Item
+) -> SumPart:
+    """Reads what the audit of a HEAD item adds to sums, from the fields of `readers`.
+
+    Raises PARSE_ERRORS.
+    """
+    summary = make_row(PartialSummary, read_fields(readers, item))
+    return SumPart.of(label(summary), summary)
+
+
+def part_readers(field_names: Collection[str], *, with_usage: bool) -> tuple[FieldReader, ...]:
+    """Returns the readers of these fields, and of those that are added up."""
+    names = {*field_names, *PART_FIELDS, *(USAGE_FIELDS if with_usage else ())}
+    return tuple(reader for reader in READERS_BY_TYPE[AuditSummary] if reader.name in names)
 
 
 def read_revision(item: Item) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec.structs import fields
+import msgspec
+from msgspec.structs import asdict, fields
 
 from sageaudit.adapters.files.exact_json import from_json, replace_surrogates, to_json
 from sageaudit.adapters.history.codec import (
@@ -33,7 +34,16 @@ from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.sum_parts import (
+    FIGURE_FIELDS,
+    USAGE_FIELDS,
+    MicroSums,
+    RunFigures,
+    SumPart,
+    from_micro_usd,
+    to_micro_usd,
+)
+from sageaudit.domain.audit.summary import AuditSummary, JobKey, PartialSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 from sageaudit.domain.moments import parse_day, parse_moment
 from sageaudit.structs import replace
@@ -42,7 +52,6 @@ Columns = dict[str, Any]
 Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Decision)
 _USD = "_usd"
 _MICRO_USD = "_micro_usd"
-_DIGITS = 6
 _INTERNED_FIELDS = frozenset(
     {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "recommended_type", "fingerprint"}
@@ -83,9 +92,8 @@ def to_columns(row: Stored) -> Columns:
 
 def summary_columns(summary: AuditSummary) -> Columns:
     """Returns a summary's columns. The ARN is NULL if the run's key begins with it."""
-    return to_columns(summary) | (
-        {"arn": None} if key_part(summary.key.arn) == summary.key.arn else {}
-    )
+    columns = to_columns(summary) | {"sums": to_json(asdict(MicroSums.of(summary.sums)))}
+    return columns | ({"arn": None} if key_part(summary.key.arn) == summary.key.arn else {})
 
 
 def read_finding(columns: sqlite3.Row) -> RuleFinding:
@@ -141,7 +149,7 @@ def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
     return values
 
 
-def read_key(columns: sqlite3.Row) -> JobKey:
+def read_key(columns: Sequence[Any]) -> JobKey:
     """Reads a run's key from the first columns of its row."""
     run_key, arn, created_at = columns[:3]
     return JobKey(arn or run_key.rpartition("#")[0], parse_moment(created_at))
@@ -238,21 +246,14 @@ def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
 
 def _value(value: object) -> object:
     if isinstance(value, Decimal):
-        return int(value.scaleb(_DIGITS))
+        return to_micro_usd(value)
     if isinstance(value, list | dict):
         return to_json(value)
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
-@lru_cache(1_000)
-def _from_micro_usd(amount: int) -> Decimal:
-    if type(amount) is not int:
-        raise TypeError(f"{amount!r} is no amount")
-    return Decimal(amount).scaleb(-_DIGITS)
-
-
 _SUM_READERS, _RULE_READERS = (
-    tuple((name, _from_micro_usd if name.endswith(_USD) else int) for name in names)
+    tuple((name, from_micro_usd if name.endswith(_USD) else int) for name in names)
     for names in (_SUM_FIELDS, _RULE_FIELDS)
 )
 
@@ -277,7 +278,9 @@ def _plan(readers: Iterable[FieldReader]) -> _ReadPlan:
 def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
     """Returns None if the column already has the field's value."""
     if reader.name.endswith(_USD):
-        return _from_micro_usd
+        return from_micro_usd
+    if reader.name == "sums":
+        return _read_sums
     if reader.name in _INTERNED_FIELDS:
         return intern
     if reader.is_nested and reader.convert:
@@ -285,13 +288,25 @@ def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
     return reader.convert
 
 
+def _read_sums(text: str) -> Sums:
+    return _decode_sums(text).sums
+
+
 def _json_reader(convert: Callable[[Any], Any]) -> Callable[[str], Any]:
     return lru_cache(_CACHED_OBJECTS)(lambda text: convert(from_json(text)))
 
 
-_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
+_decode_sums = msgspec.json.Decoder(MicroSums).decode
+_NO_SUMS = MicroSums()
+_SUMMARY_READERS = READERS_BY_TYPE[AuditSummary]
+_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN, _USAGE_PLAN = (
     _plan(readers)
-    for readers in (READERS_BY_TYPE[AuditSummary], RUN_READERS, READERS_BY_TYPE[FindingRow])
+    for readers in (
+        _SUMMARY_READERS,
+        RUN_READERS,
+        READERS_BY_TYPE[FindingRow],
+        [reader for reader in _SUMMARY_READERS if reader.name in USAGE_FIELDS],
+    )
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
 """The run's columns that are read when findings are listed."""
@@ -300,3 +315,54 @@ RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
 def column_name(name: str) -> str:
     """Returns the column of a field."""
     return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name
+
+
+PART_COLUMNS = ("run_key", "ended_at", "sums", *map(column_name, FIGURE_FIELDS))
+"""The columns with which the columns of a PartReader begin."""
+_FIGURES = slice(3, len(PART_COLUMNS))
+_CACHED_LABELS = 4_096
+
+
+class PartReader:
+    """Reads what runs add to sums, from their `columns`.
+
+    `label` is called once for runs whose other `field_names` have equal columns, of which many runs
+    have the same: a type, an image, the tags.
+    """
+
+    def __init__(
+        self,
+        label: Callable[[AuditSummary], object],
+        field_names: Collection[str],
+        *,
+        with_usage: bool,
+    ) -> None:
+        self._label, self._has_key = label, "key" in field_names
+        self._plan = _plan(reader for reader in _SUMMARY_READERS if reader.name in field_names)
+        key_columns = _KEY if self._has_key else ()
+        label_columns = (*key_columns, *map(column_name, self._plan.names))
+        usage_columns = USAGE_FIELDS if with_usage else ()
+        self.columns = (*PART_COLUMNS, *label_columns, *usage_columns)
+        labels_end = len(PART_COLUMNS) + len(label_columns)
+        self._labels, self._usage = slice(len(PART_COLUMNS), labels_end), slice(labels_end, None)
+        self._cached_label = lru_cache(_CACHED_LABELS)(self._read_label)
+
+    def read(self, columns: sqlite3.Row) -> SumPart:
+        """Reads a run. Raises one of PARSE_ERRORS for other columns."""
+        ended_at = parse_moment(columns[1])
+        label = self._cached_label(columns[self._labels])
+        if label is None:
+            return SumPart(None, ended_at)
+        sums = _NO_SUMS if columns[2] is None else _decode_sums(columns[2])
+        figures = msgspec.convert(columns[_FIGURES], RunFigures)
+        return SumPart(label, ended_at, sums, figures, **self._read_usage(columns))
+
+    def _read_label(self, columns: tuple[Any, ...]) -> object:
+        values, plan_start = dict[str, Any](), 0
+        if self._has_key:
+            values["key"], plan_start = read_key(columns), len(_KEY)
+        values |= _values(self._plan, columns[plan_start:])
+        return self._label(make_row(PartialSummary, values))
+
+    def _read_usage(self, columns: sqlite3.Row) -> dict[str, Any]:
+        return _values(_USAGE_PLAN, columns[self._usage]) if columns[self._usage] else {}
