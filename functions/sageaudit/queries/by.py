@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 from decimal import Decimal
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.sum_parts import MicroSums, RunFigures, SumPart, to_micro_usd
+from sageaudit.domain.audit.sum_parts import MicroSums, RunFigures, SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, add_sums
 from sageaudit.domain.reconcile.lines import HOURS, usage_unit
@@ -312,7 +312,8 @@ def _groups_from_audits(
     Raises BadUsage for a column that is not a cost tag of any of the audits read.
     """
     labels = _Labels(lists, question, group_columns)
-    by_rule = GROUPABLE["rule"] in group_columns
+    only_rule = question.rule
+    by_rule = only_rule is not None or GROUPABLE["rule"] in group_columns
     by_usage_type = GROUPABLE["usage_type"] in group_columns
     parts = lists.sum_parts(
         labels.job_question, labels.label, labels.fields, with_usage=by_usage_type
@@ -326,8 +327,8 @@ def _groups_from_audits(
             continue
         day = part.ended_at.date() if by_day else None
         added = [(part.label, part.sums, part.figures)]
-        if by_rule or question.rule is not None:
-            added = [*_split_by_rule(group_columns, part, question.rule)]
+        if by_rule:
+            added = [*_split_by_rule(group_columns, part, only_rule)]
         if by_usage_type:
             added = [*_split_by_usage_type(group_columns, part, added)]
         for values, sums, figures in added:
@@ -401,13 +402,6 @@ def _found_keys(lists: HistoryLists, question: Question) -> set[JobKey] | None:
     return {row.key for row in answer.iterate_rows(lists, finding_question)}
 
 
-def _with_value(group_columns: Sequence[Column], values: Values, name: str, value: str) -> Values:
-    return tuple(
-        value if column.name == name else own_value
-        for column, own_value in zip(group_columns, values, strict=True)
-    )
-
-
 def _split_by_rule(
     group_columns: Sequence[Column], part: SumPart, only_rule: str | None
 ) -> Iterator[_Added]:
@@ -420,22 +414,29 @@ def _split_by_rule(
 def _split_by_usage_type(
     group_columns: Sequence[Column], part: SumPart, added: Iterable[_Added]
 ) -> Iterator[_Added]:
-    costs, quantities = part.usage_costs or {}, part.usage_quantities or {}
-    for (values, sums, _), (name, usd) in product(added, costs.items()):
-        micro_usd = None if usd is None else to_micro_usd(usd)
-        quantity = quantities.get(name)
-        names = (*_USAGE_COUNTS, "estimated") if usage_unit(name) == HOURS else _USAGE_COUNTS
-        numbers = {key: sums.numbers[key] for key in names if key in sums.numbers}
-        numbers |= {"unpriced": 1} if micro_usd is None else {"total_usd": micro_usd}
-        yield (
-            _with_value(group_columns, values, "usage_type", name),
-            MicroSums(numbers),
-            RunFigures(
-                total_micro_usd=micro_usd,
-                waiting_s=part.figures.waiting_s,
-                usage_micro_quantity=None if quantity is None else to_micro_usd(quantity),
-            ),
-        )
+    for values, sums, figures in added:
+        counts = {name: sums.numbers.get(name, 0) for name in _USAGE_COUNTS}
+        for name, micro_usd in part.usage_costs.items():
+            numbers = counts | ({"unpriced": 1} if micro_usd is None else {"total_usd": micro_usd})
+            if usage_unit(name) == HOURS:
+                numbers["estimated"] = sums.numbers.get("estimated", 0)
+            yield (
+                _with_value(group_columns, values, "usage_type", name),
+                MicroSums(numbers),
+                RunFigures(
+                    total_micro_usd=micro_usd,
+                    waiting_s=figures.waiting_s,
+                    usage_micro_quantity=part.usage_quantities.get(name),
+                ),
+            )
+
+
+def _with_value(group_columns: Sequence[Column], values: Values, name: str, value: str) -> Values:
+    # Returns the values unchanged if they have no such column.
+    for index, column in enumerate(group_columns):
+        if column.name == name:
+            return (*values[:index], value, *values[index + 1 :])
+    return values
 
 
 def _newest_tags(lists: HistoryLists) -> set[str] | None:

@@ -12,6 +12,7 @@ from statistics import median, median_high, median_low
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.ranking import ranked_rules
@@ -315,15 +316,16 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 class RunTotals(Struct):
     """The figures of runs, added up; and each bill above $0 and each waiting time, for medians."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=partial(defaultdict, int))
     bills_micro_usd: array[int] = field(default_factory=partial(array, "q"))
     waits_s: array[int] = field(default_factory=partial(array, "q"))
 
     def add_run(self, figures: RunFigures, *, is_rollup: bool) -> None:
         """Adds the figures of a run, or of one of its usage types. A roll-up has no own bill."""
-        for name in _SUMMED_FIGURES:
-            if (number := getattr(figures, name)) is not None:
-                self.numbers[name] = self.numbers.get(name, 0) + number
+        numbers = self.numbers
+        for name, number in zip(_FIGURES, astuple(figures), strict=True):
+            if number is not None:
+                numbers[name] += number
         if figures.total_micro_usd and not is_rollup:
             self.bills_micro_usd.append(figures.total_micro_usd)
         if figures.waiting_s is not None:
@@ -331,8 +333,7 @@ class RunTotals(Struct):
 
     def add(self, other: RunTotals) -> None:
         """Adds the totals of other runs."""
-        for name, number in other.numbers.items():
-            self.numbers[name] = self.numbers.get(name, 0) + number
+        _add_numbers(self.numbers, other.numbers)
         self.bills_micro_usd.extend(other.bills_micro_usd)
         self.waits_s.extend(other.waits_s)
 
@@ -372,7 +373,7 @@ _FIGURE_OF_FIELD: Mapping[str, tuple[str, Callable[[int | None], Decimal | None]
     "usage_quantity": ("usage_micro_quantity", _usd),
 }
 """The fields that are added up over the jobs: the number of a run, and how to convert its sum."""
-_SUMMED_FIGURES = tuple(name for name, _ in _FIGURE_OF_FIELD.values())
+_FIGURES = RunFigures.__struct_fields__
 RUN_FIELDS = (*_FIGURE_OF_FIELD, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
 """Fields that daily sums do not have."""
 
@@ -380,15 +381,17 @@ RUN_FIELDS = (*_FIGURE_OF_FIELD, "idle_percent", "usd_per_hour", "median_usd", "
 class RunningSums(Struct):
     """Sums to which one audit after the other is added. No audit is kept."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-    rules: dict[str, dict[str, int]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=partial(defaultdict, int))
+    rules: dict[str, dict[str, int]] = field(
+        default_factory=lambda: defaultdict(partial(defaultdict, int))
+    )
     totals: RunTotals = field(default_factory=RunTotals)
 
     def add(self, sums: MicroSums, figures: RunFigures) -> None:
         """Adds an audit, or a part of one."""
         _add_numbers(self.numbers, sums.numbers)
         for rule, numbers in sums.rules.items():
-            _add_numbers(self.rules.setdefault(rule, {}), numbers)
+            _add_numbers(self.rules[rule], numbers)
         self.totals.add_run(figures, is_rollup="jobs" not in sums.numbers)
 
     @property
@@ -399,7 +402,7 @@ class RunningSums(Struct):
 
 def _add_numbers(total: dict[str, int], numbers: Mapping[str, int]) -> None:
     for name, number in numbers.items():
-        total[name] = total.get(name, 0) + number
+        total[name] += number
 
 
 def combine(rows: Iterable[SumsRow]) -> SumsRow:

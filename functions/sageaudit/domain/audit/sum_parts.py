@@ -20,7 +20,8 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 _DIGITS = 6
 Numbers = Mapping[str, int]
 """Counts, and amounts in micro-dollars, by the name of their field. Zeros are left out."""
-UsageFigures = Mapping[str, Decimal | None]
+UsageFigures = Mapping[str, int | None]
+"""Micro-dollars or millionths of an hour or a GB-month, by usage type. None if unknown."""
 
 
 def to_micro_usd(usd: Decimal) -> int:
@@ -34,6 +35,13 @@ def from_micro_usd(amount: int) -> Decimal:
     if type(amount) is not int:
         raise TypeError(f"{amount!r} is no amount")
     return Decimal(amount).scaleb(-_DIGITS)
+
+
+def to_micros(amounts: Mapping[str, Decimal | None]) -> UsageFigures:
+    """Returns amounts in micro-dollars, or quantities in millionths."""
+    return {
+        name: None if amount is None else to_micro_usd(amount) for name, amount in amounts.items()
+    }
 
 
 class MicroSums(Struct, frozen=True):
@@ -123,15 +131,15 @@ class SumPart(Struct, frozen=True):
     """What one audit adds to sums.
 
     `label` is what the caller's function returned for the audit. If it is None, the audit is left
-    out, and its numbers were not read. The usage figures are None unless they were asked for.
+    out, and its numbers were not read. The usage figures are empty unless they were asked for.
     """
 
     label: Any
     ended_at: datetime
     sums: MicroSums = MicroSums()
     figures: RunFigures = RunFigures()
-    usage_quantities: UsageFigures | None = None
-    usage_costs: UsageFigures | None = None
+    usage_quantities: UsageFigures = field(default_factory=dict)
+    usage_costs: UsageFigures = field(default_factory=dict)
 
     @classmethod
     def of(cls, label: Any, summary: AuditSummary) -> SumPart:
@@ -143,8 +151,8 @@ class SumPart(Struct, frozen=True):
             summary.ended_at,
             MicroSums.of(summary.sums),
             RunFigures.of(summary),
-            summary.usage_quantities,
-            summary.usage_costs,
+            to_micros(summary.usage_quantities or {}),
+            to_micros(summary.usage_costs or {}),
         )
 
 

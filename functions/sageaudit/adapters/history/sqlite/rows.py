@@ -42,6 +42,7 @@ from sageaudit.domain.audit.sum_parts import (
     SumPart,
     from_micro_usd,
     to_micro_usd,
+    to_micros,
 )
 from sageaudit.domain.audit.summary import AuditSummary, JobKey, PartialSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
@@ -93,6 +94,9 @@ def to_columns(row: Stored) -> Columns:
 def summary_columns(summary: AuditSummary) -> Columns:
     """Returns a summary's columns. The ARN is NULL if the run's key begins with it."""
     columns = to_columns(summary) | {"sums": to_json(asdict(MicroSums.of(summary.sums)))}
+    for name in USAGE_FIELDS:
+        amounts = getattr(summary, name)
+        columns[name] = None if amounts is None else to_json(to_micros(amounts))
     return columns | ({"arn": None} if key_part(summary.key.arn) == summary.key.arn else {})
 
 
@@ -281,6 +285,8 @@ def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
         return from_micro_usd
     if reader.name == "sums":
         return _read_sums
+    if reader.name in USAGE_FIELDS:
+        return _read_usage
     if reader.name in _INTERNED_FIELDS:
         return intern
     if reader.is_nested and reader.convert:
@@ -292,21 +298,23 @@ def _read_sums(text: str) -> Sums:
     return _decode_sums(text).sums
 
 
+def _read_usage(text: str) -> dict[str, Decimal | None]:
+    return {
+        intern(name): None if micros is None else from_micro_usd(micros)
+        for name, micros in _decode_usage(text).items()
+    }
+
+
 def _json_reader(convert: Callable[[Any], Any]) -> Callable[[str], Any]:
     return lru_cache(_CACHED_OBJECTS)(lambda text: convert(from_json(text)))
 
 
 _decode_sums = msgspec.json.Decoder(MicroSums).decode
+_decode_usage = msgspec.json.Decoder(dict[str, int | None]).decode
 _NO_SUMS = MicroSums()
 _SUMMARY_READERS = READERS_BY_TYPE[AuditSummary]
-_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN, _USAGE_PLAN = (
-    _plan(readers)
-    for readers in (
-        _SUMMARY_READERS,
-        RUN_READERS,
-        READERS_BY_TYPE[FindingRow],
-        [reader for reader in _SUMMARY_READERS if reader.name in USAGE_FIELDS],
-    )
+_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
+    _plan(readers) for readers in (_SUMMARY_READERS, RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
 """The run's columns that are read when findings are listed."""
@@ -355,7 +363,8 @@ class PartReader:
             return SumPart(None, ended_at)
         sums = _NO_SUMS if columns[2] is None else _decode_sums(columns[2])
         figures = msgspec.convert(columns[_FIGURES], RunFigures)
-        return SumPart(label, ended_at, sums, figures, **self._read_usage(columns))
+        usage = (_decode_usage(text or "{}") for text in columns[self._usage])
+        return SumPart(label, ended_at, sums, figures, *usage)
 
     def _read_label(self, columns: tuple[Any, ...]) -> object:
         values, plan_start = dict[str, Any](), 0
@@ -363,6 +372,3 @@ class PartReader:
             values["key"], plan_start = read_key(columns), len(_KEY)
         values |= _values(self._plan, columns[plan_start:])
         return self._label(make_row(PartialSummary, values))
-
-    def _read_usage(self, columns: sqlite3.Row) -> dict[str, Any]:
-        return _values(_USAGE_PLAN, columns[self._usage]) if columns[self._usage] else {}
