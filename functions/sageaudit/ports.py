@@ -254,6 +254,7 @@ class History(Protocol):
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of one list, newest end first. For RunQuery.due_until, the row that is
         due for the longest time comes first.
@@ -261,6 +262,8 @@ class History(Protocol):
         The history is read while the iterator is consumed, so any row can raise AwsError.
         `ended_before` selects runs that ended before this time. `page_size`: how many rows the
         caller expects to take. The first request reads about this many, later requests read more.
+        `fields`: the fields of summaries to read, as PartialSummary; None for all. Findings are
+        always read whole.
         """
 
     def sum_parts(

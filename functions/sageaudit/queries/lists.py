@@ -54,13 +54,15 @@ class ReadCounts(Struct):
 class HistoryLists(Struct, frozen=True):
     """The lists of a history in a window.
 
-    The first request of each list reads `page_size` rows; None reads as many as fit.
+    The first request of each list reads `page_size` rows; None reads as many as fit. `fields` are
+    the fields of audits to read; None for all.
     """
 
     history: History
     window: Window
     read_counts: ReadCounts = field(default_factory=ReadCounts)
     page_size: int | None = None
+    fields: frozenset[str] | None = None
 
     def in_window(self, window: Window) -> HistoryLists:
         """Returns the same lists for another window."""
@@ -167,7 +169,9 @@ class HistoryLists(Struct, frozen=True):
 
     def _rows(self, queries: Iterable[RunQuery[Row]], ended_before: datetime) -> Iterator[Row]:
         rows = chain.from_iterable(
-            self.history.runs(query, ended_before=ended_before, page_size=self.page_size)
+            self.history.runs(
+                query, ended_before=ended_before, page_size=self.page_size, fields=self.fields
+            )
             for query in queries
         )
         return self._counted(rows)
@@ -191,14 +195,19 @@ def _last_day(end: datetime) -> date:
 
 
 def audits_of_period(
-    history: History, period: Period, account: str | None = None
+    history: History,
+    period: Period,
+    account: str | None = None,
+    *,
+    fields: frozenset[str] | None = None,
 ) -> Iterator[AuditSummary]:
     """Yields the audits of jobs that ended in the period, newest first.
 
-    `account` is None for all accounts.
+    `account` is None for all accounts. `fields` are the fields to read; None for all.
     """
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
-    return HistoryLists(history, window).audits(Question.with_filters(window, account=account))
+    lists = HistoryLists(history, window, fields=fields)
+    return lists.audits(Question.with_filters(window, account=account))
 
 
 def audited_days(history: History) -> list[date] | None:

@@ -52,7 +52,7 @@ from sageaudit.domain.audit.record import (
     RunIndex,
     RunQuery,
 )
-from sageaudit.domain.audit.sum_parts import SumPart
+from sageaudit.domain.audit.sum_parts import PART_FIELDS, USAGE_FIELDS, SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.moments import parse_moment
@@ -201,9 +201,17 @@ class DynamoHistory:
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of a list: of one index, merged from the shards of its key."""
-        read = items.read_finding if query.index is RunIndex.RULE else items.read_head
+        """Yields the rows of a list: of one index, merged from the shards of its key.
+
+        Only `fields` of each summary are parsed.
+        """
+        read: Callable[[Item], Any] = items.read_head
+        if query.index is RunIndex.RULE:
+            read = items.read_finding
+        elif fields is not None:
+            read = partial(items.read_partial, items.summary_readers({*fields, "key", "ended_at"}))
         rows = self._items.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", rows)
 
@@ -217,7 +225,8 @@ class DynamoHistory:
         with_usage: bool = False,
     ) -> Iterator[SumPart]:
         """Yields what the audits of a list add to sums. Only these fields of each are parsed."""
-        readers = items.part_readers(fields, with_usage=with_usage)
+        usage_fields = USAGE_FIELDS if with_usage else ()
+        readers = items.summary_readers({*fields, *PART_FIELDS, *usage_fields})
         read = partial(items.read_part, readers, label)
         return self._items.read_each(read, self._walk(query, ended_before, None))
 

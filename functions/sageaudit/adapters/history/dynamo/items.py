@@ -31,7 +31,7 @@ from sageaudit.adapters.history.record_steps import (
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
-from sageaudit.domain.audit.sum_parts import PART_FIELDS, USAGE_FIELDS, SumPart
+from sageaudit.domain.audit.sum_parts import SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey, PartialSummary
 
 
@@ -77,14 +77,18 @@ def read_part(
 
     Raises PARSE_ERRORS.
     """
-    summary = make_row(PartialSummary, read_fields(readers, item))
+    summary = read_partial(readers, item)
     return SumPart.of(label(summary), summary)
 
 
-def part_readers(field_names: Collection[str], *, with_usage: bool) -> tuple[FieldReader, ...]:
-    """Returns the readers of these fields, and of those that are added up."""
-    names = {*field_names, *PART_FIELDS, *(USAGE_FIELDS if with_usage else ())}
-    return tuple(reader for reader in READERS_BY_TYPE[AuditSummary] if reader.name in names)
+def read_partial(readers: Collection[FieldReader], item: Item) -> PartialSummary:
+    """Reads the fields of `readers` from a HEAD item. Raises PARSE_ERRORS."""
+    return make_row(PartialSummary, read_fields(readers, item))
+
+
+def summary_readers(field_names: Collection[str]) -> tuple[FieldReader, ...]:
+    """Returns the readers of these fields of a summary."""
+    return tuple(reader for reader in READERS_BY_TYPE[AuditSummary] if reader.name in field_names)
 
 
 def read_revision(item: Item) -> int:

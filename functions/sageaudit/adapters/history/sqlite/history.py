@@ -247,10 +247,17 @@ class SqliteHistory:
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of a list, a page at a time."""
-        read = rows.read_finding if query.index is RunIndex.RULE else rows.read_summary
-        values = self._rows.read_each(read, self._walk(query, ended_before, page_size))
+        """Yields the rows of a list, a page at a time. Only the columns of `fields` are read."""
+        read: Callable[[sqlite3.Row], Any] = rows.read_summary
+        columns = schema.RUN_ROW_COLUMNS
+        if query.index is RunIndex.RULE:
+            read = rows.read_finding
+        elif fields is not None:
+            reader = rows.PartialReader({*fields, "key", "ended_at", "due_at"})
+            read, columns = reader.read, reader.columns
+        values = self._rows.read_each(read, self._walk(query, ended_before, page_size, columns))
         return cast("Iterator[Row]", values)
 
     def sum_parts(

@@ -294,10 +294,12 @@ def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
     return reader.convert
 
 
+@lru_cache(_CACHED_OBJECTS)
 def _read_sums(text: str) -> Sums:
     return _decode_sums(text).sums
 
 
+@lru_cache(_CACHED_OBJECTS)
 def _read_usage(text: str) -> dict[str, Decimal | None]:
     return {
         intern(name): None if micros is None else from_micro_usd(micros)
@@ -325,6 +327,24 @@ def column_name(name: str) -> str:
     return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name
 
 
+class PartialReader:
+    """Reads some fields of the summary in a run's row, from its `columns`."""
+
+    def __init__(self, field_names: Collection[str]) -> None:
+        self._has_key = "key" in field_names
+        self._plan = _plan(reader for reader in _SUMMARY_READERS if reader.name in field_names)
+        key_columns = _KEY if self._has_key else ()
+        self.columns = (*key_columns, *map(column_name, self._plan.names))
+        self._plan_start = len(key_columns)
+
+    def read(self, columns: Sequence[Any]) -> PartialSummary:
+        """Reads the summary. Raises one of PARSE_ERRORS for other columns."""
+        values = _values(self._plan, tuple(columns[self._plan_start :]))
+        if self._has_key:
+            values["key"] = read_key(columns)
+        return make_row(PartialSummary, values)
+
+
 PART_COLUMNS = ("run_key", "ended_at", "sums", *map(column_name, FIGURE_FIELDS))
 """The columns with which the columns of a PartReader begin."""
 _FIGURES = slice(3, len(PART_COLUMNS))
@@ -345,13 +365,10 @@ class PartReader:
         *,
         with_usage: bool,
     ) -> None:
-        self._label, self._has_key = label, "key" in field_names
-        self._plan = _plan(reader for reader in _SUMMARY_READERS if reader.name in field_names)
-        key_columns = _KEY if self._has_key else ()
-        label_columns = (*key_columns, *map(column_name, self._plan.names))
+        self._label, self._summaries = label, PartialReader(field_names)
         usage_columns = USAGE_FIELDS if with_usage else ()
-        self.columns = (*PART_COLUMNS, *label_columns, *usage_columns)
-        labels_end = len(PART_COLUMNS) + len(label_columns)
+        self.columns = (*PART_COLUMNS, *self._summaries.columns, *usage_columns)
+        labels_end = len(PART_COLUMNS) + len(self._summaries.columns)
         self._labels, self._usage = slice(len(PART_COLUMNS), labels_end), slice(labels_end, None)
         self._cached_label = lru_cache(_CACHED_LABELS)(self._read_label)
 
@@ -367,8 +384,4 @@ class PartReader:
         return SumPart(label, ended_at, sums, figures, *usage)
 
     def _read_label(self, columns: tuple[Any, ...]) -> object:
-        values, plan_start = dict[str, Any](), 0
-        if self._has_key:
-            values["key"], plan_start = read_key(columns), len(_KEY)
-        values |= _values(self._plan, columns[plan_start:])
-        return self._label(make_row(PartialSummary, values))
+        return self._label(self._summaries.read(columns))
