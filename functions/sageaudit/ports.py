@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # every command and function imports this module, few import 
         RunQuery,
         SendClaim,
     )
+    from sageaudit.domain.audit.sum_parts import SumPart
     from sageaudit.domain.audit.summary import AuditSummary, JobKey
     from sageaudit.domain.audit.sums import Scope, SumRow
     from sageaudit.domain.job.job import Job
@@ -253,6 +254,7 @@ class History(Protocol):
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of one list, newest end first. For RunQuery.due_until, the row that is
         due for the longest time comes first.
@@ -260,6 +262,24 @@ class History(Protocol):
         The history is read while the iterator is consumed, so any row can raise AwsError.
         `ended_before` selects runs that ended before this time. `page_size`: how many rows the
         caller expects to take. The first request reads about this many, later requests read more.
+        `fields`: the fields of summaries to read, as PartialSummary; None for all. Findings are
+        always read whole.
+        """
+
+    def sum_parts(
+        self,
+        query: RunQuery[AuditSummary],
+        label: Callable[[AuditSummary], object],
+        fields: Collection[str],
+        *,
+        ended_before: datetime | None = None,
+        with_usage: bool = False,
+    ) -> Iterator[SumPart]:
+        """Yields what each audit of one list adds to sums, newest end first.
+
+        `label` returns what to sum the audit by, or None to leave it out. It gets a summary that
+        has only `fields`, and may be called once for all audits with equal values of them.
+        `with_usage`: also reads the figures by usage type.
         """
 
     def unreadable_items(self) -> tuple[UnreadableItem, ...]:

@@ -51,6 +51,7 @@ def cached_reads(history: History) -> History:
 
     cached: Any = SimpleNamespace(
         runs=once(history.runs),
+        sum_parts=history.sum_parts,
         daily_sums=once(history.daily_sums),
         summary=cache(history.summary),
         take_unreadable=history.take_unreadable,

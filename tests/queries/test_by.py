@@ -1,16 +1,22 @@
 """Sums by columns are the same from daily sums, from audits, and from the rows of lists."""
 
+import gc
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import chain
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import RuleFinding
+from sageaudit.domain.audit.sum_parts import RunFigures, SumPart
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
@@ -18,10 +24,11 @@ from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
 from sageaudit.queries.by import period_length, sum_by
+from sageaudit.queries.columns import FILTERS as ALL_FILTERS
 from sageaudit.queries.columns import GROUPABLE, Column, parse_columns
 from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.question import Question, SortOrder
-from sageaudit.queries.total import SumsRow
+from sageaudit.queries.total import RunTotals, SumsRow
 from sageaudit.queries.window import Window, make_window
 from sageaudit.structs import replace
 from tests.fakes.entries import entry_ending_at, finding
@@ -54,6 +61,33 @@ FILTERS: list[dict[str, Any]] = [
     {"rule": "spot-not-used", "status": "Failed"},
     {"rule": "failed-spend", "severity": Severity.HIGH, "min_usd": Decimal(1)},
 ]
+EACH_FILTER: dict[str, dict[str, Any]] = {
+    "rule": {"rule": "gpu-idle"},
+    "family": {"family": "training/bert"},
+    "owner": {"owner": "ana"},
+    "account": {"account": ACCOUNTS[0]},
+    "region": {"region": "eu-west-1"},
+    "kind": {"kind": JobKind.TRAINING},
+    "type": {"type": "ml.g5.xlarge"},
+    "count": {"count": 2},
+    "purchase": {"purchase": "spot"},
+    "status": {"status": "failed"},
+    "judged": {"judged": "no"},
+    "reason": {"reason": "code error"},
+    "image": {"image": "pytorch"},
+    "tag": {"tag": {"team": "growth"}},
+    "no_owner": {"no_owner": True},
+    "severity": {"severity": Severity.HIGH},
+    "min_usd": {"min_usd": Decimal(3)},
+    "min_percent": {"min_percent": Decimal(30)},
+    "min_bill": {"min_bill": Decimal(6)},
+    "min_hours": {"min_hours": Decimal("0.5")},
+    "no_price": {"no_price": True},
+    "interrupted": {"interrupted": True},
+}
+"""A value of each filter."""
+NOT_IN_THIS_HISTORY = {"reason", "image", "min_hours", "interrupted"}
+"""Filters that all audits pass, or none."""
 _ZERO = Decimal(0)
 Sums = dict[tuple[object, ...], list[Decimal | int]]
 
@@ -142,6 +176,58 @@ def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[s
         == expected
     )
     assert expected or len(filters) > 1
+
+
+@pytest.mark.parametrize("name", ALL_FILTERS)
+def test_each_filter_reads_the_fields_that_it_needs(history: History, name: str) -> None:
+    """So it selects the same audits for sums as for lists, some of all but not all."""
+    question = Question.with_filters(WINDOW, **EACH_FILTER[name])
+    lists, columns = HistoryLists(history, WINDOW), parse_columns("kind")
+    expected = sums_of_rows(lists, question, columns)
+    totals = sum_by(lists, question, columns, today=TODAY)
+    assert without_zeros(sums_of_totals(totals, columns)) == without_zeros(expected)
+    everything = sums_of_rows(lists, Question(WINDOW), columns)
+    assert name in NOT_IN_THIS_HISTORY or 0 < jobs_of(expected) < jobs_of(everything)
+
+
+def jobs_of(sums: Sums) -> int:
+    """Returns the number of jobs in all sums."""
+    return int(sum(amounts[0] or 0 for amounts in sums.values()))
+
+
+@pytest.mark.parametrize("text", ["image", "rule", "usage_type", "team,week"])
+def test_no_audit_is_kept_while_audits_are_summed(history: History, text: str) -> None:
+    """Each is read once, and forgotten before the next but one is read."""
+    kept_counts, read_count = [], 0
+
+    def counted_parts(*words: Any, **more: Any) -> Iterator[SumPart]:
+        nonlocal read_count
+        for part in history.sum_parts(*words, **more):
+            read_count += 1
+            yield part
+            kept_counts.append(sum(type(thing) is SumPart for thing in gc.get_objects()))
+
+    only_parts: Any = SimpleNamespace(sum_parts=counted_parts, daily_sums=history.daily_sums)
+    lists = HistoryLists(only_parts, WINDOW)
+    rows = sum_by(lists, Question(WINDOW), parse_columns(text), today=TODAY)
+    assert read_count >= lists.read_counts.rows >= max(row.jobs for row in rows) > 0
+    assert max(kept_counts) <= min(kept_counts) + 1
+
+
+@given(st.lists(st.integers(0, 10**12), max_size=7), st.lists(st.integers(0, 10**6), max_size=7))
+def test_medians_and_sums_of_figures_are_exact(bills: list[int], waits: list[int]) -> None:
+    """They are those of the bills above $0, and of all waiting times."""
+    totals, half = RunTotals(), RunTotals()
+    for micro_usd in bills:
+        totals.add_run(RunFigures(total_micro_usd=micro_usd, instance_s=5), is_rollup=False)
+    for wait_s in waits:
+        half.add_run(RunFigures(waiting_s=wait_s), is_rollup=True)
+    totals.add(half)
+    fields, above_zero = totals.fields(), [Decimal(bill).scaleb(-6) for bill in bills if bill]
+    assert fields["median_usd"] == (statistics.median(above_zero) if above_zero else None)
+    assert fields["median_waiting_s"] == (round(statistics.median(waits)) if waits else None)
+    hours = Decimal(5 * len(bills)) / 3600 if bills else None
+    assert (fields["instance_hours"], fields["gpu_hours"]) == (hours, None)
 
 
 def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:

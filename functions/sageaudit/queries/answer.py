@@ -25,7 +25,7 @@ from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
-from sageaudit.queries.columns import has_summary_filter, make_row_filter
+from sageaudit.queries.columns import FILTERS, has_summary_filter, make_row_filter
 from sageaudit.queries.lists import (
     HistoryLists,
     as_list_row,
@@ -43,6 +43,14 @@ ListRow = AuditSummary | RuleFinding
 """An audit, or in lists of one rule a finding."""
 FamilyRecommendations = tuple[AuditSummary, list[FamilyRecommendation]]
 """The newest run of a family, and the family's recommendations."""
+RECOMMENDATION_FIELDS = frozenset(
+    {
+        *("key", "status", "account", "region", "family", "owner", "ended_at", "rollup", "sums"),
+        *("total_usd", "purchase", "elapsed_s", "instance_type", "instance_count", "fingerprint"),
+        *("reason", "phase_s", "first_point_s", "recommendations", "settings"),
+    }
+)
+"""The fields of runs from which recommendations are derived."""
 Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
 
@@ -289,5 +297,7 @@ def find_recommendations(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
     """Returns a question's recommendations: counted ones first, then by dollars."""
-    families = read_family_recommendations(lists, question, decisions, now)
+    filter_fields = (FILTERS[name].read_fields for name in question.filters)
+    partial_lists = replace(lists, fields=RECOMMENDATION_FIELDS.union(*filter_fields))
+    families = read_family_recommendations(partial_lists, question, decisions, now)
     return sort_by_amount(matching_recommendations(families, question), now)

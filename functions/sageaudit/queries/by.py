@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, time
+from datetime import date, time
 from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
 
 from msgspec import Struct
 
+from sageaudit.domain.audit.sum_parts import MicroSums, RunFigures, SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, add_sums
 from sageaudit.domain.reconcile.lines import HOURS, usage_unit
@@ -28,14 +29,20 @@ from sageaudit.queries.columns import (
 )
 from sageaudit.queries.lists import HistoryLists, as_list_row, audited_days, first_covered_day
 from sageaudit.queries.question import Question, SortOrder
-from sageaudit.queries.total import JobPart, SumsRow, add_shares, run_field_sums, sort_rows
+from sageaudit.queries.total import RunningSums, RunTotals, SumsRow, add_shares, sort_rows
 from sageaudit.queries.window import ONE_DAY, PeriodLength, days_between, make_window
 from sageaudit.structs import replace
 
 Values = tuple[str | None, ...]
-_Part = tuple[Values, date, Sums, JobPart | None]
-_Days = dict[date, list[tuple[Sums, JobPart | None]]]
-"""The sums of each day: one daily sum with None, or the sums and part of each job."""
+_Added = tuple[Values, MicroSums, RunFigures]
+"""The values of a group, and what an audit or a part of it adds to the group."""
+_DaySums = tuple[Sums, RunTotals | None]
+"""Sums, with the totals of their runs if each audit was read."""
+_Days = dict[date | None, list[_DaySums]]
+"""The sums of each day; without a period, those of all days together are under None."""
+_PART_COLUMNS = ("rule", "usage_type")
+_USAGE_COUNTS = ("jobs", "failed", "upper_bounds")
+"""The counts of a job that also hold for each of its usage types."""
 _FINDING_FIELDS = (
     "avoidable_usd",
     "avoidable_up_to_usd",
@@ -90,7 +97,7 @@ def sum_by(
         if GROUPABLE["usage_type"] in group_columns:
             periods = [*map(_usage_type_row, periods)]
         return [*add_shares(periods, "total_usd")] if group_columns else periods
-    groups = _group_sums(lists, question, group_columns, runs=read_runs)
+    groups = _group_sums(lists, question, group_columns, runs=read_runs, by_day=False)
     has_rule_dollars = _has_rule_dollars(question, group_columns)
     totals = (
         replace(
@@ -119,7 +126,7 @@ def _has_rule_dollars(question: Question, group_columns: Sequence[Column]) -> bo
 
 def sum_all(lists: HistoryLists, question: Question) -> Sums:
     """Returns the sums of all audits of the question."""
-    days = _group_sums(lists, question, (), runs=False).get((), {})
+    days = _group_sums(lists, question, (), runs=False, by_day=False).get((), {})
     return add_sums([sums for sums, _ in chain(*days.values())])
 
 
@@ -165,13 +172,16 @@ def _periods(
     wide_lists = lists.in_window(make_window(before, length.next_period(starts[-1])))
     covered_day = first_covered_day(wide_lists, question, before)
     starts = [start for start in starts if length.next_period(start) > covered_day]
-    groups = _group_sums(wide_lists, question, group_columns, runs=runs)
+    groups = _group_sums(wide_lists, question, group_columns, runs=runs, by_day=True)
     all_jobs = None
     if not group_columns:
         groups = groups or {(): {}}
         if question.rule is not None:
             job_question = _without_rule_filter(question)
-            all_jobs = _group_sums(wide_lists, job_question, group_columns, runs=runs).get((), {})
+            all_groups = _group_sums(
+                wide_lists, job_question, group_columns, runs=runs, by_day=True
+            )
+            all_jobs = all_groups.get((), {})
     for values, days in groups.items():
         timeline = _Timeline(days, _has_rule_dollars(question, group_columns), all_jobs)
         for start in starts:
@@ -235,14 +245,15 @@ def _sums_between(days: _Days, first: date, last_day: date, *, has_rule_dollars:
     return _total(parts, has_rule_dollars=has_rule_dollars)
 
 
-def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, has_rule_dollars: bool) -> SumsRow:
-    all_parts = [*parts]
-    rows = [row for _, row in all_parts if row]
-    run_fields = run_field_sums(rows) if len(rows) == len(all_parts) else {}
+def _total(parts: Iterable[_DaySums], *, has_rule_dollars: bool) -> SumsRow:
+    all_parts, totals = [*parts], RunTotals()
+    for _, part_totals in all_parts:
+        if part_totals is not None:
+            totals.add(part_totals)
     return SumsRow(
         sums=add_sums([sums for sums, _ in all_parts]),
         has_rule_dollars=has_rule_dollars,
-        **run_fields,
+        **totals.fields(),
     )
 
 
@@ -254,17 +265,17 @@ def column_values(group_columns: Sequence[Column], values: Values) -> dict[str, 
 
 
 def _group_sums(
-    lists: HistoryLists, question: Question, group_columns: Sequence[Column], *, runs: bool
+    lists: HistoryLists,
+    question: Question,
+    group_columns: Sequence[Column],
+    *,
+    runs: bool,
+    by_day: bool,
 ) -> dict[Values, _Days]:
     scope = None if runs else _scope(lists, question, group_columns)
     if scope is None:
-        parts = _parts_from_audits(lists, question, group_columns)
-    else:
-        parts = _parts_from_daily_sums(lists, question, group_columns, scope)
-    groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
-    for values, day, sums, row in parts:
-        groups[values][day].append((sums, row))
-    return groups
+        return _groups_from_audits(lists, question, group_columns, by_day=by_day)
+    return _groups_from_daily_sums(lists, question, group_columns, scope)
 
 
 def _scope(
@@ -280,81 +291,152 @@ def _scope(
     return group_column.scope if group_column else None
 
 
-def _parts_from_daily_sums(
+def _groups_from_daily_sums(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column], scope: Scope
-) -> Iterator[_Part]:
+) -> dict[Values, _Days]:
     name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
     rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
+    groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        values = {"account": row.account, "region": row.region}
-        yield (
-            tuple(values.get(column.name, row.name) for column in group_columns),
-            row.day,
-            row.sums,
-            None,
-        )
+        names = {"account": row.account, "region": row.region}
+        values = tuple(names.get(column.name, row.name) for column in group_columns)
+        groups[values][row.day].append((row.sums, None))
+    return groups
 
 
-def _parts_from_audits(
-    lists: HistoryLists, question: Question, group_columns: Sequence[Column]
-) -> Iterator[_Part]:
-    """Yields the parts of audits with their values and day.
+def _groups_from_audits(
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column], *, by_day: bool
+) -> dict[Values, _Days]:
+    """Returns the sums of each group, added up while the audits are read.
 
     Raises BadUsage for a column that is not a cost tag of any of the audits read.
     """
-    rule, job_question = question.rule, question
-    found_keys: set[JobKey] | None = None
-    if rule is not None:
-        job_question = _without_rule_filter(question)
-        if question.severity is not None or question.min_usd is not None:
-            summary_filters: dict[str, Any] = {
-                name: None for name in question.filters if FILTERS[name].needs_summary
-            }
-            finding_question = replace(
-                question.with_changed_filters(**summary_filters), sort=SortOrder.NEWEST
-            )
-            rows = answer.iterate_rows(lists, finding_question)
-            found_keys = {row.key for row in rows}
-    matches = make_row_filter(job_question)
-    tags: set[str] = set()
+    labels = _Labels(lists, question, group_columns)
+    only_rule = question.rule
+    by_rule = only_rule is not None or GROUPABLE["rule"] in group_columns
+    by_usage_type = GROUPABLE["usage_type"] in group_columns
+    parts = lists.sum_parts(
+        labels.job_question, labels.label, labels.fields, with_usage=by_usage_type
+    )
+    groups: dict[Values, dict[date | None, RunningSums]] = defaultdict(
+        lambda: defaultdict(RunningSums)
+    )
     read_count = 0
-    for read_count, summary in enumerate(lists.audits(job_question), 1):  # noqa: B007 - used after the loop
-        row = as_list_row(summary)
-        tags |= row.tags.keys()
-        if not matches(row) or (found_keys is not None and summary.key not in found_keys):
+    for read_count, part in enumerate(parts, 1):  # noqa: B007 - used after the loop
+        if part.label is None:
             continue
-        day = summary.ended_at.astimezone(UTC).date()
-        parts = [JobPart(row, summary.sums)]
-        if rule is not None or GROUPABLE["rule"] in group_columns:
-            parts = [*_split_by_rule(row, rule)]
-        if GROUPABLE["usage_type"] in group_columns:
-            parts = [*_split_by_usage_type(parts)]
-        for part in parts:
-            yield tuple(part.column_value(column) for column in group_columns), day, part.sums, part
-    tag_columns = [column for column in group_columns if column.is_tag]
-    known_tags = tags if read_count or not tag_columns else _newest_tags(lists)
-    for column in tag_columns:
-        if known_tags is not None and column.name not in known_tags:
-            raise unknown_column_error(column.name, known_tags)
+        day = part.ended_at.date() if by_day else None
+        added = [(part.label, part.sums, part.figures)]
+        if by_rule:
+            added = [*_split_by_rule(group_columns, part, only_rule)]
+        if by_usage_type:
+            added = [*_split_by_usage_type(group_columns, part, added)]
+        for values, sums, figures in added:
+            groups[values][day].add(sums, figures)
+    labels.check_tags(read_count)
+    return {
+        values: {day: [(running.sums, running.totals)] for day, running in days.items()}
+        for values, days in groups.items()
+    }
 
 
-def _split_by_rule(row: AuditSummary, only_rule: str | None) -> Iterator[JobPart]:
-    for rule in row.sums.rules if only_rule is None else {only_rule} & {*row.sums.rules}:
-        yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
+class _Labels:
+    """Which audits a question selects, and the values of the columns to group each by.
+
+    A rule and a usage type are parts of an audit, and not yet in its values.
+    """
+
+    def __init__(
+        self, lists: HistoryLists, question: Question, group_columns: Sequence[Column]
+    ) -> None:
+        self._lists = lists
+        self._columns = [
+            None if column.name in _PART_COLUMNS else column for column in group_columns
+        ]
+        self._tag_columns = [column for column in group_columns if column.is_tag]
+        self._tags: set[str] = set()
+        self.job_question, self._found_keys = question, _found_keys(lists, question)
+        if question.rule is not None:
+            self.job_question = _without_rule_filter(question)
+        self._matches = make_row_filter(self.job_question)
+        used_columns = (*group_columns, *(FILTERS[name] for name in self.job_question.filters))
+        key = () if self._found_keys is None else ("key",)
+        self.fields = {*chain(*(column.read_fields for column in used_columns)), *key}
+
+    def label(self, summary: AuditSummary) -> Values | None:
+        """Returns the values of an audit; None if the question leaves it out."""
+        row = as_list_row(summary)
+        self._tags |= row.tags.keys()
+        if not self._matches(row):
+            return None
+        if self._found_keys is not None and summary.key not in self._found_keys:
+            return None
+        return tuple(None if column is None else column.value_of(row) for column in self._columns)
+
+    def check_tags(self, read_count: int) -> None:
+        """Raises BadUsage for a column that is not a cost tag of any of the audits read."""
+        known_tags = self._tags
+        if self._tag_columns and not read_count:
+            newest_tags = _newest_tags(self._lists)
+            if newest_tags is None:
+                return
+            known_tags = newest_tags
+        for column in self._tag_columns:
+            if column.name not in known_tags:
+                raise unknown_column_error(column.name, known_tags)
 
 
-def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
-    for part in parts:
-        for name, usd in (part.summary.usage_costs or {}).items():
-            sums = Sums(
-                jobs=part.sums.jobs,
-                failed=part.sums.failed,
-                unpriced=int(usd is None),
-                upper_bounds=part.sums.upper_bounds,
-                estimated=part.sums.estimated if usage_unit(name) == HOURS else 0,
-                total_usd=usd or Decimal(0),
+def _found_keys(lists: HistoryLists, question: Question) -> set[JobKey] | None:
+    """Returns the runs with a finding of the question's rule that passes the filters of findings.
+
+    None if there are no such filters.
+    """
+    if question.rule is None or (question.severity is None and question.min_usd is None):
+        return None
+    summary_filters: dict[str, Any] = {
+        name: None for name in question.filters if FILTERS[name].needs_summary
+    }
+    finding_question = replace(
+        question.with_changed_filters(**summary_filters), sort=SortOrder.NEWEST
+    )
+    return {row.key for row in answer.iterate_rows(lists, finding_question)}
+
+
+def _split_by_rule(
+    group_columns: Sequence[Column], part: SumPart, only_rule: str | None
+) -> Iterator[_Added]:
+    for rule, numbers in part.sums.rules.items():
+        if only_rule in {None, rule}:
+            values = _with_value(group_columns, part.label, "rule", rule)
+            yield values, MicroSums(part.sums.numbers, {rule: numbers}), part.figures
+
+
+def _split_by_usage_type(
+    group_columns: Sequence[Column], part: SumPart, added: Iterable[_Added]
+) -> Iterator[_Added]:
+    for values, sums, figures in added:
+        counts = {name: sums.numbers.get(name, 0) for name in _USAGE_COUNTS}
+        for name, micro_usd in part.usage_costs.items():
+            numbers = counts | ({"unpriced": 1} if micro_usd is None else {"total_usd": micro_usd})
+            if usage_unit(name) == HOURS:
+                numbers["estimated"] = sums.numbers.get("estimated", 0)
+            yield (
+                _with_value(group_columns, values, "usage_type", name),
+                MicroSums(numbers),
+                RunFigures(
+                    total_micro_usd=micro_usd,
+                    waiting_s=figures.waiting_s,
+                    usage_micro_quantity=part.usage_quantities.get(name),
+                ),
             )
-            yield replace(part, sums=sums, usage_type=name)
+
+
+def _with_value(group_columns: Sequence[Column], values: Values, name: str, value: str) -> Values:
+    # Returns the values unchanged if they have no such column.
+    for index, column in enumerate(group_columns):
+        if column.name == name:
+            return (*values[:index], value, *values[index + 1 :])
+    return values
 
 
 def _newest_tags(lists: HistoryLists) -> set[str] | None:

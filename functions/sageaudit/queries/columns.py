@@ -32,6 +32,9 @@ from sageaudit.queries.window import PeriodLength, Window
 _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 _HOUR_S = 3600
+_WASTE = ("avoidable_usd", "lost_usd", "rollup", "sums")
+"""The fields with the avoidable and lost dollars of a row. A roll-up's are those of its sums."""
+_TOTAL = ("total_usd", "rollup", "sums")
 TAG_PREFIX = "tag_"
 """The prefix of a cost tag's field. `by` also takes the tag's name if no column has it."""
 Matches = Callable[[AuditSummary, Any], bool]
@@ -41,15 +44,18 @@ class Column(Struct, frozen=True):
     """A column of audits, a filter, or both.
 
     Without `help` it is not a filter. If it is not `groupable`, it is only a filter. `field` is its
-    name in rows, if that differs. `parse` reads a filter value. `matches` compares a summary with
-    that value, `matches_finding` a finding. `needs_summary` means that a finding does not have the
-    column. `scope` is the scope of its daily sums. `choices` are all values that it can have.
+    name in rows, if that differs. `parse` reads a filter value. `reads` names the summary's fields
+    that the value and the filter need, by default the one of that name. `matches` compares a
+    summary with the filter value, `matches_finding` a finding. `needs_summary` means that a finding
+    does not have the column. `scope` is the scope of its daily sums. `choices` are all values that
+    it can have.
     """
 
     name: str
     help: str = ""
     field: str = ""
     parse: Callable[[str], Any] = str
+    reads: tuple[str, ...] | None = None
     matches: Matches | None = None
     matches_finding: Callable[[FindingRow, Any], bool] | None = None
     choices: tuple[str, ...] = ()
@@ -64,6 +70,13 @@ class Column(Struct, frozen=True):
     def key(self) -> str:
         """The name of the field in rows of sums and of lists."""
         return f"{TAG_PREFIX}{self.name}" if self.is_tag else self.field or self.name
+
+    @property
+    def read_fields(self) -> tuple[str, ...]:
+        """The fields of a summary that the value or the filter needs."""
+        if self.is_tag:
+            return ("tags",)
+        return (self.field or self.name,) if self.reads is None else self.reads
 
     def value_of(self, row: Any) -> Any:
         """Returns the value of the column in a row."""
@@ -178,7 +191,7 @@ def _enum_filter(enum_type: type[Enum]) -> dict[str, Any]:
 
 COLUMNS = (
     Column(
-        "rule", "Findings of this rule, by name or id.",
+        "rule", "Findings of this rule, by name or id.", reads=(),
         matches_finding=lambda finding, rule: finding.rule == rule,
     ),
     Column(
@@ -202,11 +215,13 @@ COLUMNS = (
         **_enum_filter(Purchase),
     ),
     Column(
-        "status", 'Completed, Failed, Stopped or "never started".', parse=_parse_status,
+        "status", 'Completed, Failed, Stopped or "never started".',
+        reads=("status", "never_started"), parse=_parse_status,
         matches=_has_status, choices=_STATUSES, needs_summary=True,
     ),
     Column(
-        "judged", "How much of a job could be judged.", needs_summary=True,
+        "judged", "How much of a job could be judged.", reads=("judged", "never_started"),
+        needs_summary=True,
         **_enum_filter(Judged),
     ),
     Column(
@@ -218,46 +233,50 @@ COLUMNS = (
         " pytorch-training:2.1, of this repository and tag.", needs_summary=True,
         matches=_has_image,
     ),
-    Column("usage_type"),
-    *(Column(length.value, field="period", period_length=length) for length in PeriodLength),
+    Column("usage_type", reads=()),
+    *(
+        Column(length.value, field="period", reads=(), period_length=length)
+        for length in PeriodLength
+    ),
     Column(
         "tag", "Jobs with this value of a cost tag, such as team=growth; without a value, jobs"
-        " without the tag. May be repeated.", parse=_parse_tags, matches=_has_tags,
+        " without the tag. May be repeated.", reads=("tags",), parse=_parse_tags, matches=_has_tags,
         needs_summary=True, groupable=False,
     ),
     Column(
-        "no_owner", "Jobs without an owner.", matches=lambda row, _: not row.owner, parse=bool,
-        groupable=False,
+        "no_owner", "Jobs without an owner.", reads=("owner",),
+        matches=lambda row, _: not row.owner, parse=bool, groupable=False,
     ),
     Column(
         "severity", "Jobs with a finding of this severity or a higher one.", matches=_has_severity,
         groupable=False, **_enum_filter(Severity),
     ),
     Column(
-        "min_usd", "Jobs with at least this many avoidable plus lost dollars.",
+        "min_usd", "Jobs with at least this many avoidable plus lost dollars.", reads=_WASTE,
         matches_finding=lambda finding, minimum: _is_at_least(finding.saving_usd, minimum),
         **_minimum_filter(lambda row: row.waste_usd, "USD", "0.50"),
     ),
     Column(
         "min_percent", "Jobs of whose bill at least this much is avoidable or lost.",
-        needs_summary=True,
+        reads=(*_WASTE, "total_usd"), needs_summary=True,
         **_minimum_filter(lambda row: row.waste_percent, "percent", "30"),
     ),
     Column(
-        "min_bill", "Jobs that cost at least this much.", needs_summary=True,
+        "min_bill", "Jobs that cost at least this much.", reads=_TOTAL, needs_summary=True,
         **_minimum_filter(lambda row: row.total_usd, "USD", "0.50"),
     ),
     Column(
-        "min_hours", "Jobs that ran at least this long, from start to end.", needs_summary=True,
+        "min_hours", "Jobs that ran at least this long, from start to end.",
+        reads=("duration_s",), needs_summary=True,
         **_minimum_filter(_duration_hours, "hours", "24"),
     ),
     Column(
-        "no_price", "Jobs whose bill is not known.", needs_summary=True, parse=bool,
+        "no_price", "Jobs whose bill is not known.", reads=_TOTAL, needs_summary=True, parse=bool,
         groupable=False, matches=lambda row, _: row.total_usd is None and not row.rollup,
     ),
     Column(
-        "interrupted", "Spot jobs that were interrupted.", needs_summary=True, parse=bool,
-        groupable=False, matches=lambda row, _: bool(row.interrupted_s),
+        "interrupted", "Spot jobs that were interrupted.", reads=("phase_s",), needs_summary=True,
+        parse=bool, groupable=False, matches=lambda row, _: bool(row.interrupted_s),
     ),
 )  # fmt: skip
 FILTERS = {column.name: column for column in COLUMNS if column.help}

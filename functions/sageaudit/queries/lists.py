@@ -6,16 +6,17 @@ A row is an audit's summary, or a finding with it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import chain, takewhile
+from itertools import chain, starmap
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.record import UNKNOWN_NAME, RuleFinding, RunIndex, RunQuery
+from sageaudit.domain.audit.sum_parts import SumPart
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow
 from sageaudit.domain.bill.finding import Bucket
@@ -33,6 +34,7 @@ _MAX_GAP = timedelta(days=90)
 new. Our choice.
 """
 Row = TypeVar("Row", AuditSummary, RuleFinding)
+Counted = TypeVar("Counted", AuditSummary, RuleFinding, SumPart)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
 """Prefixes of names that several roll-ups, each a family of its own, may share."""
 _ZERO = Decimal(0)
@@ -52,13 +54,15 @@ class ReadCounts(Struct):
 class HistoryLists(Struct, frozen=True):
     """The lists of a history in a window.
 
-    The first request of each list reads `page_size` rows; None reads as many as fit.
+    The first request of each list reads `page_size` rows; None reads as many as fit. `fields` are
+    the fields of audits to read; None for all.
     """
 
     history: History
     window: Window
     read_counts: ReadCounts = field(default_factory=ReadCounts)
     page_size: int | None = None
+    fields: frozenset[str] | None = None
 
     def in_window(self, window: Window) -> HistoryLists:
         """Returns the same lists for another window."""
@@ -70,14 +74,26 @@ class HistoryLists(Struct, frozen=True):
         `question`: its `index` selects the list of a family, an owner or an account; all other
         filters are not applied.
         """
-        ended_before = self.window.until
-        if question.index is RunIndex.FAMILY and question.family is not None:
-            return self._runs_of_families(question, question.family, ended_before)
-        if question.index is RunIndex.OWNER and question.owner is not None:
-            return self.jobs_of_owner(question.owner, ended_before)
-        if question.index is RunIndex.ACCOUNT and question.account is not None:
-            return self._rows([RunQuery.for_account(question.account)], ended_before)
-        return self._rows(map(RunQuery.for_day, self._days_back(ended_before)), ended_before)
+        queries, ended_before = self._queries(question), self.window.until
+        if question.index is RunIndex.FAMILY:
+            runs = [self._rows([query], ended_before) for query in queries]
+            return heapq.merge(*runs, key=sort_key, reverse=True)
+        return self._rows(queries, ended_before)
+
+    def sum_parts(
+        self,
+        question: Question,
+        label: Callable[[AuditSummary], object],
+        fields: Collection[str],
+        *,
+        with_usage: bool = False,
+    ) -> Iterator[SumPart]:
+        """Yields what each of the same audits adds to sums, as `History.sum_parts` describes it."""
+        for query in self._queries(question):
+            parts = self.history.sum_parts(
+                query, label, fields, ended_before=self.window.until, with_usage=with_usage
+            )
+            yield from self._counted(parts)
 
     def findings(self, rule: str) -> Iterator[RuleFinding]:
         """Yields the findings of one rule."""
@@ -121,9 +137,18 @@ class HistoryLists(Struct, frozen=True):
             if not is_shared or shared_name(row.name or "") == name:
                 yield row
 
-    def _runs_of_families(
-        self, question: Question, family: str, ended_before: datetime
-    ) -> Iterator[AuditSummary]:
+    def _queries(self, question: Question) -> Iterable[RunQuery[AuditSummary]]:
+        if question.index is RunIndex.FAMILY and question.family is not None:
+            return self._queries_of_families(question, question.family)
+        if question.index is RunIndex.OWNER and question.owner is not None:
+            return [RunQuery.for_owner(question.owner)]
+        if question.index is RunIndex.ACCOUNT and question.account is not None:
+            return [RunQuery.for_account(question.account)]
+        return map(RunQuery.for_day, self._days_back(self.window.until))
+
+    def _queries_of_families(
+        self, question: Question, family: str
+    ) -> Iterator[RunQuery[AuditSummary]]:
         account, region = question.account, question.region
         if (
             account is not None
@@ -134,8 +159,7 @@ class HistoryLists(Struct, frozen=True):
         else:
             rows = self.daily_sums(Scope.FAMILY, account=account, region=region, name=family)
             families = {(row.account, row.region, row.name or "") for row in rows}
-        runs = [self.runs_of_family(*key, ended_before) for key in sorted(families)]
-        return heapq.merge(*runs, key=sort_key, reverse=True)
+        return starmap(RunQuery.for_family, sorted(families))
 
     def _days_back(self, ended_before: datetime) -> Iterator[date]:
         day = _last_day(ended_before)
@@ -144,12 +168,19 @@ class HistoryLists(Struct, frozen=True):
             day -= timedelta(days=1)
 
     def _rows(self, queries: Iterable[RunQuery[Row]], ended_before: datetime) -> Iterator[Row]:
-        since = self.window.since
         rows = chain.from_iterable(
-            self.history.runs(query, ended_before=ended_before, page_size=self.page_size)
+            self.history.runs(
+                query, ended_before=ended_before, page_size=self.page_size, fields=self.fields
+            )
             for query in queries
         )
-        for row in takewhile(lambda row: row.ended_at >= since, rows):
+        return self._counted(rows)
+
+    def _counted(self, rows: Iterable[Counted]) -> Iterator[Counted]:
+        since = self.window.since
+        for row in rows:
+            if row.ended_at < since:
+                return
             self.read_counts.rows += 1
             yield row
 
@@ -164,14 +195,19 @@ def _last_day(end: datetime) -> date:
 
 
 def audits_of_period(
-    history: History, period: Period, account: str | None = None
+    history: History,
+    period: Period,
+    account: str | None = None,
+    *,
+    fields: frozenset[str] | None = None,
 ) -> Iterator[AuditSummary]:
     """Yields the audits of jobs that ended in the period, newest first.
 
-    `account` is None for all accounts.
+    `account` is None for all accounts. `fields` are the fields to read; None for all.
     """
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
-    return HistoryLists(history, window).audits(Question.with_filters(window, account=account))
+    lists = HistoryLists(history, window, fields=fields)
+    return lists.audits(Question.with_filters(window, account=account))
 
 
 def audited_days(history: History) -> list[date] | None:
@@ -208,19 +244,9 @@ def as_list_row(summary: AuditSummary) -> AuditSummary:
         return replace(summary, possible_usd=possible_usd, spend_qualifier=exact, **own_sums)
     if summary.possible_usd != sums.known_possible_usd:
         summary = replace(summary, possible_usd=sums.known_possible_usd)
-    if not _has_never_started(summary):
+    if not summary.never_started:
         return summary
-    total_wait_s = sum(summary.phase_s.values()) or None
-    waiting_s = None if total_wait_s is None else round(total_wait_s)
-    return replace(summary, status=NEVER_STARTED, judged=None, waiting_s=waiting_s)
-
-
-def _has_never_started(summary: AuditSummary) -> bool:
-    """Returns True if the job never started. It then has no times, and its bill is $0."""
-    if summary.purchase is None or summary.total_usd is None:
-        return False
-    durations = (summary.elapsed_s, summary.billable_s)
-    return summary.status != "Completed" and not summary.total_usd and not any(durations)
+    return replace(summary, status=NEVER_STARTED, judged=None)
 
 
 def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from statistics import median
+from functools import partial
+from statistics import median, median_high, median_low
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.ranking import ranked_rules
-from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.audit.sum_parts import MicroSums, RunFigures, from_micro_usd
 from sageaudit.domain.audit.sums import RuleSums, Sums, add_sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.reconcile.lines import usage_unit
-from sageaudit.queries.columns import GROUPABLE, Column
+from sageaudit.queries.columns import GROUPABLE
 from sageaudit.queries.question import SortOrder
 from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
+_HOUR_S = 3600
 
 
 class SumsRow(Struct, frozen=True, kw_only=True):
@@ -309,63 +313,96 @@ class SumsRow(Struct, frozen=True, kw_only=True):
         )
 
 
-SUMMED_RUN_FIELDS = (
-    "instance_hours",
-    "gpu_hours",
-    "idle_gpu_hours",
-    "storage_usd",
-    "warm_pool_usd",
-    "spot_saved_usd",
-    "usage_quantity",
-)
-"""Fields that are added up over the jobs."""
-RUN_FIELDS = (*SUMMED_RUN_FIELDS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
+class RunTotals(Struct):
+    """The figures of runs, added up; and each bill above $0 and each waiting time, for medians."""
+
+    numbers: dict[str, int] = field(default_factory=partial(defaultdict, int))
+    bills_micro_usd: array[int] = field(default_factory=partial(array, "q"))
+    waits_s: array[int] = field(default_factory=partial(array, "q"))
+
+    def add_run(self, figures: RunFigures, *, is_rollup: bool) -> None:
+        """Adds the figures of a run, or of one of its usage types. A roll-up has no own bill."""
+        numbers = self.numbers
+        for name, number in zip(_FIGURES, astuple(figures), strict=True):
+            if number is not None:
+                numbers[name] += number
+        if figures.total_micro_usd and not is_rollup:
+            self.bills_micro_usd.append(figures.total_micro_usd)
+        if figures.waiting_s is not None:
+            self.waits_s.append(figures.waiting_s)
+
+    def add(self, other: RunTotals) -> None:
+        """Adds the totals of other runs."""
+        _add_numbers(self.numbers, other.numbers)
+        self.bills_micro_usd.extend(other.bills_micro_usd)
+        self.waits_s.extend(other.waits_s)
+
+    def fields(self) -> dict[str, Any]:
+        """Returns the fields in RUN_FIELDS that a row of sums stores."""
+        return {
+            name: to_figure(self.numbers.get(number_name))
+            for name, (number_name, to_figure) in _FIGURE_OF_FIELD.items()
+        } | {
+            "median_usd": _median_usd(self.bills_micro_usd),
+            "median_waiting_s": round(median(self.waits_s)) if self.waits_s else None,
+        }
+
+
+def _hours(seconds: int | None) -> Decimal | None:
+    return None if seconds is None else Decimal(seconds) / _HOUR_S
+
+
+def _usd(micro_usd: int | None) -> Decimal | None:
+    return None if micro_usd is None else from_micro_usd(micro_usd)
+
+
+def _median_usd(bills_micro_usd: Sequence[int]) -> Decimal | None:
+    # `median` would return a float for an even number of integers.
+    if not bills_micro_usd:
+        return None
+    return from_micro_usd(median_low(bills_micro_usd) + median_high(bills_micro_usd)) / 2
+
+
+_FIGURE_OF_FIELD: Mapping[str, tuple[str, Callable[[int | None], Decimal | None]]] = {
+    "instance_hours": ("instance_s", _hours),
+    "gpu_hours": ("gpu_s", _hours),
+    "idle_gpu_hours": ("idle_gpu_s", _hours),
+    "storage_usd": ("storage_micro_usd", _usd),
+    "warm_pool_usd": ("warm_pool_micro_usd", _usd),
+    "spot_saved_usd": ("spot_saved_micro_usd", _usd),
+    "usage_quantity": ("usage_micro_quantity", _usd),
+}
+"""The fields that are added up over the jobs: the number of a run, and how to convert its sum."""
+_FIGURES = RunFigures.__struct_fields__
+RUN_FIELDS = (*_FIGURE_OF_FIELD, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
 """Fields that daily sums do not have."""
 
 
-class JobPart(Struct, frozen=True):
-    """The part of a job that is added to sums: all of it, a rule's finding, or one usage type."""
+class RunningSums(Struct):
+    """Sums to which one audit after the other is added. No audit is kept."""
 
-    summary: AuditSummary
-    sums: Sums
-    rule: str | None = None
-    usage_type: str | None = None
+    numbers: dict[str, int] = field(default_factory=partial(defaultdict, int))
+    rules: dict[str, dict[str, int]] = field(
+        default_factory=lambda: defaultdict(partial(defaultdict, int))
+    )
+    totals: RunTotals = field(default_factory=RunTotals)
 
-    def column_value(self, column: Column) -> Any:
-        """Returns the value of a column."""
-        part_values = {"rule": self.rule, "usage_type": self.usage_type}
-        return (
-            part_values[column.name]
-            if column.name in part_values
-            else column.value_of(self.summary)
-        )
+    def add(self, sums: MicroSums, figures: RunFigures) -> None:
+        """Adds an audit, or a part of one."""
+        _add_numbers(self.numbers, sums.numbers)
+        for rule, numbers in sums.rules.items():
+            _add_numbers(self.rules[rule], numbers)
+        self.totals.add_run(figures, is_rollup="jobs" not in sums.numbers)
 
-    def field_value(self, name: str) -> Any:
-        """Returns the value of a field in RUN_FIELDS, the bill or the waiting time.
-
-        A usage type has only a quantity, dollars and the waiting time.
-        """
-        job = self.summary
-        if self.usage_type is None:
-            return None if name == "usage_quantity" else getattr(job, name)
-        usage_values = {"usage_quantity": job.usage_quantities, "total_usd": job.usage_costs}
-        if name in usage_values:
-            return (usage_values[name] or {}).get(self.usage_type)
-        return None if name in SUMMED_RUN_FIELDS else getattr(job, name)
+    @property
+    def sums(self) -> Sums:
+        """The sums so far."""
+        return MicroSums(self.numbers, self.rules).sums
 
 
-def run_field_sums(parts: Sequence[JobPart]) -> dict[str, Any]:
-    """Returns the fields in RUN_FIELDS that a row of sums stores."""
-    values: dict[str, list[Any]] = {
-        name: [value for part in parts if (value := part.field_value(name)) is not None]
-        for name in (*SUMMED_RUN_FIELDS, "total_usd", "waiting_s")
-    }
-    nonzero_bills, waits = [*filter(None, values.pop("total_usd"))], values.pop("waiting_s")
-    sums: dict[str, Any] = {
-        name: sum(amounts) if amounts else None for name, amounts in values.items()
-    }
-    sums["median_usd"] = median(nonzero_bills) if nonzero_bills else None
-    return sums | {"median_waiting_s": round(median(waits)) if waits else None}
+def _add_numbers(total: dict[str, int], numbers: Mapping[str, int]) -> None:
+    for name, number in numbers.items():
+        total[name] += number
 
 
 def combine(rows: Iterable[SumsRow]) -> SumsRow:

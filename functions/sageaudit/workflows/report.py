@@ -38,7 +38,7 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.answer import read_family_recommendations
+from sageaudit.queries.answer import RECOMMENDATION_FIELDS, read_family_recommendations
 from sageaudit.queries.changes import (
     changed_families,
     find_changes,
@@ -53,6 +53,16 @@ from sageaudit.queries.window import ONE_DAY, Window, make_window
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import read_audit, read_guides
 
+_PAGE_FIELDS = frozenset(
+    {
+        *("key", "job", "kind", "status", "account", "region", "family", "owner", "ended_at"),
+        *("rollup", "total_usd", "avoidable_usd", "lost_usd", "sums", "costliest_rule", "judged"),
+        *("never_started", "tags", "image", "duration_s", "waiting_s", "instance_s", "storage_usd"),
+        *("warm_pool_usd", "spot_saved_usd", "purchase", "instance_type", "instance_count"),
+        "recommendations",
+    }
+)
+"""The fields of summaries that the page shows or reads."""
 ProgressWrapper = Callable[[Iterable[Any], str, str], Iterable[Any]]
 
 
@@ -120,7 +130,9 @@ def read_report_summaries(
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
-    lists = (audits_of_period(history, period, name) for name in accounts or {None})
+    lists = (
+        audits_of_period(history, period, name, fields=_PAGE_FIELDS) for name in accounts or {None}
+    )
     count = 0
 
     def counted_summaries() -> Iterator[AuditSummary]:
@@ -160,7 +172,7 @@ def assemble_account_report(
     until = min(period.until, max(today, newest_day))
     recent_window = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
     recommendations_by_family = read_family_recommendations(
-        lists.in_window(recent_window),
+        replace(lists.in_window(recent_window), fields=RECOMMENDATION_FIELDS),
         Question.with_filters(recent_window, account=account),
         decisions,
         recent_window.until,

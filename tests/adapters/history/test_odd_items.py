@@ -83,6 +83,12 @@ def questions(history: Any) -> Questions:
             name: partial(lambda query: Rows((row.key, row) for row in history.runs(query)), query)
             for name, query in lists.items()
         },
+        "parts": lambda: Rows(
+            (part.label, part)
+            for part in history.sum_parts(
+                lists["day"], lambda summary: summary.key, ("key", "tags"), with_usage=True
+            )
+        ),
         **{
             f"sums_by_{scope}": partial(
                 lambda scope: Rows(

@@ -4,7 +4,7 @@ from pathlib import Path
 from statistics import median
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from tools.bench import history as bench
+from tools.bench.samples import histories as bench
 
 MOST_BYTES = 6 * 1024
 

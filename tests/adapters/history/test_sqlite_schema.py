@@ -13,6 +13,7 @@ import pytest
 
 from sageaudit.adapters.history.sqlite import schema
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.record import RunIndex
 from tests.fakes.entries import NOON, entry_ending_at
 
 INDEXES = {
@@ -35,7 +36,7 @@ SORTED_WITHIN = re.compile("USE TEMP B-TREE FOR (RIGHT PART|LAST TERM|LAST 1 TER
 """What it says where an index has the order but for the runs of one moment."""
 
 
-LISTS = {index.value: statement for index, (_, statement) in schema.LISTS.items()}
+LISTS = {index.value: schema.list_query(index)[1] for index in RunIndex}
 
 
 @pytest.fixture

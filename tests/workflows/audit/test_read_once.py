@@ -55,7 +55,7 @@ def count_each_audit(count: int) -> Iterator[Counter[str]]:
 
 def test_an_audit_parses_only_the_earlier_run_that_no_audit_has_read() -> None:
     """The other earlier runs were parsed by the audits before."""
-    parsed = [calls["_read_compared_run"] for calls in count_each_audit(8)]
+    parsed = [calls["PartialReader.read"] for calls in count_each_audit(8)]
     assert parsed == [0, 1, 1, 1, 1, 1, 1, 1]
 
 
@@ -99,8 +99,8 @@ class WholeSummaries(SqliteHistory):
     """Reads whole summaries of earlier runs, and changes every field that no audit compares."""
 
     def runs(self, query: RunQuery[Row], **options: Any) -> Iterator[Row]:
-        rows = super().runs(replace(query, is_compared=False), **options)
-        if not query.is_compared:
+        rows = super().runs(query, **options | {"fields": None})
+        if options.get("fields") is None:
             return rows
         changed = (disguise(cast("AuditSummary", row)) for row in rows)
         return cast("Iterator[Row]", changed)

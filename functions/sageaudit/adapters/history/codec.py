@@ -24,7 +24,7 @@ from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.finding_document import RunRecommendation
 from sageaudit.domain.audit.record import Detail, FindingRow
-from sageaudit.domain.audit.summary import COMPARED_FIELDS, RUN_FIELDS, AuditSummary, JobKey
+from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.moments import as_utc, parse_day, parse_moment
 from sageaudit.domain.money import check_figure
@@ -308,9 +308,5 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
 
 
 READERS_BY_TYPE = {form: _readers(form) for form in _FORMS}
-COMPARED_READERS = tuple(
-    row for row in READERS_BY_TYPE[AuditSummary] if row.name in COMPARED_FIELDS
-)
-"""Readers of the summary's fields that audits of later family runs read."""
 RUN_READERS = tuple(row for row in READERS_BY_TYPE[AuditSummary] if row.name in _FIELDS_IN_FINDINGS)
 """Readers of the summary's fields that finding rows store too."""

@@ -5,7 +5,7 @@ An audit of one recording reads nothing that it has recorded. So it needs no tab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, datetime
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from sageaudit.domain.audit.record import (
     RunIndex,
     RunQuery,
 )
+from sageaudit.domain.audit.sum_parts import SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.errors import UnreadableItem
@@ -63,15 +64,34 @@ class DeferredHistory:
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list. The list of one family stores no other family's audits."""
         if query.index is not RunIndex.FAMILY:
-            return self._complete.runs(query, ended_before=ended_before, page_size=page_size)
+            return self._complete.runs(
+                query, ended_before=ended_before, page_size=page_size, fields=fields
+            )
         family = tuple(map(clip_text, query.values))
         self._store(family)
         if family not in self._stored_families:
             return iter(())
-        return self._sqlite.runs(query, ended_before=ended_before, page_size=page_size)
+        return self._sqlite.runs(
+            query, ended_before=ended_before, page_size=page_size, fields=fields
+        )
+
+    def sum_parts(
+        self,
+        query: RunQuery[AuditSummary],
+        label: Callable[[AuditSummary], object],
+        fields: Collection[str],
+        *,
+        ended_before: datetime | None = None,
+        with_usage: bool = False,
+    ) -> Iterator[SumPart]:
+        """Yields what the audits of a list add to sums."""
+        return self._complete.sum_parts(
+            query, label, fields, ended_before=ended_before, with_usage=with_usage
+        )
 
     def recheck_family(
         self,

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -169,20 +169,23 @@ class TableOverlay(SqliteHistory):
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
         """Yields the runs of a list.
 
         A family's runs come from the table and from memory. An audit in memory replaces the stored
         one. Other lists come from memory only.
         """
-        runs_in_memory = super().runs(query, ended_before=ended_before, page_size=page_size)
+        runs_in_memory = super().runs(
+            query, ended_before=ended_before, page_size=page_size, fields=fields
+        )
         if query.index is not RunIndex.FAMILY:
             return runs_in_memory
         rows: list[Any] = list(runs_in_memory)
         keys_in_memory = {run.key for run in rows}
         wider_page_size = page_size and page_size + len(rows)
         stored: Iterator[Any] = self._table.runs(
-            query, ended_before=ended_before, page_size=wider_page_size
+            query, ended_before=ended_before, page_size=wider_page_size, fields=fields
         )
         stored_only = (run for run in stored if run.key not in keys_in_memory)
         return heapq.merge(

@@ -81,8 +81,22 @@ def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
         possible_usd=storable_usd(document["possible_usd"]),
         **_parts(document),
     )
+    if _has_never_started(summary):
+        summary = replace(summary, never_started=True, waiting_s=_total_wait_s(summary))
     has_stamp = summary.is_comparable and job["ended_at"] is not None
     return replace(summary, stamp=comparison_stamp(summary)) if has_stamp else summary
+
+
+def _has_never_started(summary: AuditSummary) -> bool:
+    if summary.purchase is None or summary.total_usd is None:
+        return False
+    durations = (summary.elapsed_s, summary.billable_s)
+    return summary.status != "Completed" and not summary.total_usd and not any(durations)
+
+
+def _total_wait_s(summary: AuditSummary) -> int | None:
+    total_wait_s = sum(summary.phase_s.values()) or None
+    return None if total_wait_s is None else round(total_wait_s)
 
 
 def _seconds(begin: str | None, end: str | None) -> int | None:

@@ -137,14 +137,10 @@ class RunIndex(enum.StrEnum):
 
 
 class RunQuery(Struct, Generic[Row_co], frozen=True):
-    """A query of a history: an index, and the values to look up in it.
-
-    `is_compared`: reads only the COMPARED_FIELDS of summaries; the others have their defaults.
-    """
+    """A query of a history: an index, and the values to look up in it."""
 
     index: RunIndex
     values: tuple[str, ...]
-    is_compared: bool = False
 
     @staticmethod
     def for_day(day: date) -> RunQuery[AuditSummary]:
@@ -155,11 +151,6 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
     def for_family(account: str, region: str, family: str) -> RunQuery[AuditSummary]:
         """Returns the query for the runs of one family."""
         return RunQuery(RunIndex.FAMILY, (account, region, family))
-
-    @staticmethod
-    def for_earlier_runs(account: str, region: str, family: str) -> RunQuery[AuditSummary]:
-        """Returns the query for a family's runs with only the COMPARED_FIELDS of each."""
-        return RunQuery(RunIndex.FAMILY, (account, region, family), is_compared=True)
 
     @staticmethod
     def for_owner(owner: str) -> RunQuery[AuditSummary]:

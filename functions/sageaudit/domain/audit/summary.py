@@ -71,6 +71,8 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     finding_ids: tuple[str, ...] = ()
     """The ids of the rules whose findings have rows of their own."""
     judged: Judged | None = None
+    never_started: bool = False
+    """Whether the job failed or was stopped before its start. It then has no times and cost $0."""
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
     estimated: bool = False
@@ -92,7 +94,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     duration_s: int | None = None
     """The seconds from start to end."""
     waiting_s: int | None = None
-    """The seconds from creation to start."""
+    """The seconds from creation to start; of a job that never started, those until its end."""
     instance_s: int | None = None
     """Billed seconds of all instances together."""
     gpu_s: int | None = None
@@ -250,6 +252,22 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
         if path == "EnableManagedSpotTraining":
             return None if self.purchase is None else value_text(self.purchase is Purchase.SPOT)
         return (self.settings or {}).get(path)
+
+
+class PartialSummary(AuditSummary, frozen=True, kw_only=True):
+    """A summary of which only some fields were read. The defaults of the others mean nothing."""
+
+    key: JobKey = JobKey("", datetime(1970, 1, 1, tzinfo=UTC))
+    settled: bool = False
+    last_modified_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    job: str = ""
+    kind: str = ""
+    status: str = ""
+    account: str = ""
+    region: str = ""
+    family: str = ""
+    ended_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    rollup: bool = False
 
 
 _STAMP_FIELDS = (

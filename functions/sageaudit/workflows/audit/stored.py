@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.document import SCHEMA, AuditDocument
 from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, NO_CREATION_TIME, Detail, RunQuery
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.summary import COMPARED_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import filter_tags, latest_time, parse
 from sageaudit.domain.job.job import FINISHED, Job
@@ -133,8 +133,10 @@ def runs_before(
 
     They have only the COMPARED_FIELDS.
     """
-    query = RunQuery.for_earlier_runs(account, region, family)
-    runs = history.runs(query, ended_before=moment, page_size=MAX_EARLIER_RUNS)
+    query = RunQuery.for_family(account, region, family)
+    runs = history.runs(
+        query, ended_before=moment, page_size=MAX_EARLIER_RUNS, fields=COMPARED_FIELDS
+    )
     return tuple(islice(runs, MAX_EARLIER_RUNS))
 
 

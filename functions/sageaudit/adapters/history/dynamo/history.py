@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
@@ -52,6 +52,7 @@ from sageaudit.domain.audit.record import (
     RunIndex,
     RunQuery,
 )
+from sageaudit.domain.audit.sum_parts import PART_FIELDS, USAGE_FIELDS, SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.moments import parse_moment
@@ -218,15 +219,41 @@ class DynamoHistory:
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of a list: of one index, merged from the shards of its key."""
-        read = items.read_finding if query.index is RunIndex.RULE else items.read_head
-        read = items.read_compared_run if query.is_compared else read
-        rows = self._items.read_each(read, self._walk(query, ended_before, page_size))
+        """Yields the rows of a list: of one index, merged from the shards of its key.
+
+        Only `fields` of each summary are read.
+        """
+        read: Callable[[Item], Any] = items.read_head
+        if query.index is RunIndex.RULE:
+            read, fields = items.read_finding, None
+        elif fields is not None:
+            fields = {*fields, "key", "ended_at"}
+            read = partial(items.read_partial, items.summary_readers(fields))
+        rows = self._items.read_each(read, self._walk(query, ended_before, page_size, fields))
         return cast("Iterator[Row]", rows)
 
+    def sum_parts(
+        self,
+        query: RunQuery[AuditSummary],
+        label: Callable[[AuditSummary], object],
+        fields: Collection[str],
+        *,
+        ended_before: datetime | None = None,
+        with_usage: bool = False,
+    ) -> Iterator[SumPart]:
+        """Yields what the audits of a list add to sums. Only these fields of each are read."""
+        names = {*fields, *PART_FIELDS, *(USAGE_FIELDS if with_usage else ())}
+        read = partial(items.read_part, items.summary_readers(names), label)
+        return self._items.read_each(read, self._walk(query, ended_before, None, names))
+
     def _walk(
-        self, query: RunQuery[Any], ended_before: datetime | None, page_size: int | None
+        self,
+        query: RunQuery[Any],
+        ended_before: datetime | None,
+        page_size: int | None,
+        field_names: Collection[str] | None,
     ) -> Iterator[Item]:
         index, partitions = _INDEXES[query.index], _partitions(query)
         is_oldest_first = query.index is RunIndex.DUE
@@ -239,13 +266,16 @@ class DynamoHistory:
         if page_rows is not None and is_oldest_first:
             page_rows = max(page_rows, _MIN_DUE_ROWS)
         limit = {} if page_rows is None else {"Limit": page_rows}
+        attributes: Sequence[str] = ()
+        if field_names is not None:
+            attributes = (*items.head_attributes(field_names), index.sort_key)
         queries = [
             self._table.query(
                 partition,
                 "#s < :end",
                 {":end": end},
                 index=index,
-                attributes=items.COMPARED_RUN if query.is_compared else (),
+                attributes=attributes,
                 ScanIndexForward=is_oldest_first,
                 **limit,
             )

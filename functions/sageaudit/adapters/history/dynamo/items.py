@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from sageaudit.adapters.history.codec import (
-    COMPARED_READERS,
+    READERS_BY_TYPE,
     RUN_READERS,
+    FieldReader,
     Item,
     detail_to_item,
     epoch_s,
@@ -30,15 +32,11 @@ from sageaudit.adapters.history.record_steps import (
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.sum_parts import SumPart
+from sageaudit.domain.audit.summary import AuditSummary, JobKey, PartialSummary
 
 FAMILY_PLACE = (PARTITION_KEY, SORT_KEY, "stamp")
 """The attributes of a RUNS# item that show a run's place in its family."""
-COMPARED_RUN = (
-    *(PARTITION_KEY, SORT_KEY, "ended_sk", *JobKey.__struct_fields__),
-    *(reader.name for reader in COMPARED_READERS if reader.name != "key"),
-)
-"""The attributes of a HEAD item that audits of the family's later runs read, and its keys."""
 
 
 def head_item(summary: AuditSummary, revision: int) -> Item:
@@ -76,9 +74,31 @@ def read_head(item: Item) -> AuditSummary:
     return from_item(AuditSummary, item)
 
 
-def read_compared_run(item: Item) -> AuditSummary:
-    """Reads the summary of a run from the attributes in COMPARED_RUN. Raises PARSE_ERRORS."""
-    return make_row(AuditSummary, read_fields(COMPARED_READERS, item))
+def read_part(
+    readers: Collection[FieldReader], label: Callable[[AuditSummary], object], item: Item
+) -> SumPart:
+    """Reads what the audit of a HEAD item adds to sums, from the fields of `readers`.
+
+    Raises PARSE_ERRORS.
+    """
+    summary = read_partial(readers, item)
+    return SumPart.of(label(summary), summary)
+
+
+def read_partial(readers: Collection[FieldReader], item: Item) -> PartialSummary:
+    """Reads the fields of `readers` from a HEAD item. Raises PARSE_ERRORS."""
+    return make_row(PartialSummary, read_fields(readers, item))
+
+
+def summary_readers(field_names: Collection[str]) -> tuple[FieldReader, ...]:
+    """Returns the readers of these fields of a summary."""
+    return tuple(reader for reader in READERS_BY_TYPE[AuditSummary] if reader.name in field_names)
+
+
+def head_attributes(field_names: Collection[str]) -> tuple[str, ...]:
+    """Returns the attributes of a HEAD item that have these fields, and its keys."""
+    key_names = JobKey.__struct_fields__ if "key" in field_names else ()
+    return (PARTITION_KEY, SORT_KEY, *key_names, *(name for name in field_names if name != "key"))
 
 
 def read_revision(item: Item) -> int:

@@ -7,7 +7,7 @@ writer, and may or may not include rows that are recorded meanwhile.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
@@ -47,6 +47,7 @@ from sageaudit.domain.audit.record import (
     RunIndex,
     RunQuery,
 )
+from sageaudit.domain.audit.sum_parts import SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.moments import parse_moment
@@ -245,19 +246,47 @@ class SqliteHistory:
         *,
         ended_before: datetime | None = None,
         page_size: int | None = None,
+        fields: Collection[str] | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of a list, a page at a time."""
-        read = rows.read_finding if query.index is RunIndex.RULE else rows.read_summary
-        read = rows.read_compared_run if query.is_compared else read
-        values = self._rows.read_each(read, self._walk(query, ended_before, page_size))
+        """Yields the rows of a list, a page at a time. Only the columns of `fields` are read."""
+        read: Callable[[sqlite3.Row], Any] = rows.read_summary
+        columns = schema.RUN_ROW_COLUMNS
+        if query.index is RunIndex.RULE:
+            read = rows.read_finding
+        elif fields is not None:
+            reader = rows.partial_reader(frozenset({*fields, "key", "ended_at", "due_at"}))
+            read, columns = reader.read, reader.columns
+            if query.index is RunIndex.FAMILY:
+                read = reader.read_again
+        values = self._rows.read_each(read, self._walk(query, ended_before, page_size, columns))
         return cast("Iterator[Row]", values)
 
+    def sum_parts(
+        self,
+        query: RunQuery[AuditSummary],
+        label: Callable[[AuditSummary], object],
+        fields: Collection[str],
+        *,
+        ended_before: datetime | None = None,
+        with_usage: bool = False,
+    ) -> Iterator[SumPart]:
+        """Yields what the audits of a list add to sums, a page at a time.
+
+        Only the columns of `fields` are read, and of the numbers to add up.
+        """
+        reader = rows.PartReader(label, fields, with_usage=with_usage)
+        runs = self._walk(query, ended_before, None, reader.columns)
+        return self._rows.read_each(reader.read, runs)
+
     def _walk(
-        self, query: RunQuery[Any], ended_before: datetime | None, page_size: int | None
+        self,
+        query: RunQuery[Any],
+        ended_before: datetime | None,
+        page_size: int | None,
+        columns: Iterable[str] = schema.RUN_ROW_COLUMNS,
     ) -> Iterator[sqlite3.Row]:
         # The first page has `page_size` rows, further pages have 500.
-        parameter_names, statement = schema.LISTS[query.index]
-        statement = schema.COMPARED_RUNS if query.is_compared else statement
+        parameter_names, statement = schema.list_query(query.index, columns)
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
         sort_column, page_start = "ended_at", sk_before(ended_before)
         if query.index is RunIndex.DUE:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec.structs import fields
+import msgspec
+from msgspec.structs import asdict, fields
 
 from sageaudit.adapters.files.exact_json import from_json, replace_surrogates, to_json
 from sageaudit.adapters.history.codec import (
-    COMPARED_READERS,
     READERS_BY_TYPE,
     RUN_READERS,
     FieldReader,
@@ -39,7 +39,17 @@ from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.sum_parts import (
+    FIGURE_FIELDS,
+    USAGE_FIELDS,
+    MicroSums,
+    RunFigures,
+    SumPart,
+    from_micro_usd,
+    to_micro_usd,
+    to_micros,
+)
+from sageaudit.domain.audit.summary import AuditSummary, JobKey, PartialSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 from sageaudit.domain.moments import parse_day, parse_moment
 from sageaudit.structs import replace
@@ -48,7 +58,6 @@ Columns = dict[str, Any]
 Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Decision)
 _USD = "_usd"
 _MICRO_USD = "_micro_usd"
-_DIGITS = 6
 _INTERNED_FIELDS = frozenset(
     {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "recommended_type", "fingerprint"}
@@ -91,9 +100,11 @@ def to_columns(row: Stored) -> Columns:
 
 def summary_columns(summary: AuditSummary) -> Columns:
     """Returns a summary's columns. The ARN is NULL if the run's key begins with it."""
-    return to_columns(summary) | (
-        {"arn": None} if key_part(summary.key.arn) == summary.key.arn else {}
-    )
+    columns = to_columns(summary) | {"sums": to_json(asdict(MicroSums.of(summary.sums)))}
+    for name in USAGE_FIELDS:
+        amounts = getattr(summary, name)
+        columns[name] = None if amounts is None else to_json(to_micros(amounts))
+    return columns | ({"arn": None} if key_part(summary.key.arn) == summary.key.arn else {})
 
 
 def read_finding(columns: sqlite3.Row) -> RuleFinding:
@@ -119,19 +130,6 @@ def read_summary(columns: sqlite3.Row) -> AuditSummary:
         columns
     )  # a keyword argument beside `**values` would copy the whole dict
     return make_row(AuditSummary, values)
-
-
-def read_compared_run(columns: sqlite3.Row) -> AuditSummary:
-    """Reads the summary of a run from COMPARED_COLUMNS. Raises one of PARSE_ERRORS for others."""
-    return _read_compared_run(columns[:])
-
-
-@lru_cache(_CACHED_RUNS)
-def _read_compared_run(columns: tuple[Any, ...]) -> AuditSummary:
-    # Each audit of a family reads the rows of up to 50 earlier runs, and all but one of them are
-    # those of the audit before. A changed row is another key of the cache.
-    values = _values(_COMPARED_PLAN, columns[len(_KEY) :])
-    return make_row(AuditSummary, values | {"key": read_key(columns)})
 
 
 def read_audit(columns: sqlite3.Row) -> AuditDocument:
@@ -162,7 +160,7 @@ def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
     return values
 
 
-def read_key(columns: sqlite3.Row | tuple[Any, ...]) -> JobKey:
+def read_key(columns: Sequence[Any]) -> JobKey:
     """Reads a run's key from the first columns of its row."""
     run_key, arn, created_at = columns[:3]
     return JobKey(arn or run_key.rpartition("#")[0], parse_moment(created_at))
@@ -266,21 +264,14 @@ def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
 
 def _value(value: object) -> object:
     if isinstance(value, Decimal):
-        return int(value.scaleb(_DIGITS))
+        return to_micro_usd(value)
     if isinstance(value, list | dict):
         return to_json(value)
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
-@lru_cache(1_000)
-def _from_micro_usd(amount: int) -> Decimal:
-    if type(amount) is not int:
-        raise TypeError(f"{amount!r} is no amount")
-    return Decimal(amount).scaleb(-_DIGITS)
-
-
 _SUM_READERS, _RULE_READERS = (
-    tuple((name, _from_micro_usd if name.endswith(_USD) else int) for name in names)
+    tuple((name, from_micro_usd if name.endswith(_USD) else int) for name in names)
     for names in (_SUM_FIELDS, _RULE_FIELDS)
 )
 
@@ -305,7 +296,11 @@ def _plan(readers: Iterable[FieldReader]) -> _ReadPlan:
 def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
     """Returns None if the column already has the field's value."""
     if reader.name.endswith(_USD):
-        return _from_micro_usd
+        return from_micro_usd
+    if reader.name == "sums":
+        return _read_sums
+    if reader.name in USAGE_FIELDS:
+        return _read_usage
     if reader.name in _INTERNED_FIELDS:
         return intern
     if reader.is_nested and reader.convert:
@@ -313,18 +308,29 @@ def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
     return reader.convert
 
 
+@lru_cache(_CACHED_OBJECTS)
+def _read_sums(text: str) -> Sums:
+    return _decode_sums(text).sums
+
+
+@lru_cache(_CACHED_OBJECTS)
+def _read_usage(text: str) -> dict[str, Decimal | None]:
+    return {
+        intern(name): None if micros is None else from_micro_usd(micros)
+        for name, micros in _decode_usage(text).items()
+    }
+
+
 def _json_reader(convert: Callable[[Any], Any]) -> Callable[[str], Any]:
     return lru_cache(_CACHED_OBJECTS)(lambda text: convert(from_json(text)))
 
 
-_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN, _COMPARED_PLAN = (
-    _plan(readers)
-    for readers in (
-        READERS_BY_TYPE[AuditSummary],
-        RUN_READERS,
-        READERS_BY_TYPE[FindingRow],
-        COMPARED_READERS,
-    )
+_decode_sums = msgspec.json.Decoder(MicroSums).decode
+_decode_usage = msgspec.json.Decoder(dict[str, int | None]).decode
+_NO_SUMS = MicroSums()
+_SUMMARY_READERS = READERS_BY_TYPE[AuditSummary]
+_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
+    _plan(readers) for readers in (_SUMMARY_READERS, RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
 """The run's columns that are read when findings are listed."""
@@ -335,5 +341,73 @@ def column_name(name: str) -> str:
     return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name
 
 
-COMPARED_COLUMNS = (*_KEY, *map(column_name, _COMPARED_PLAN.names))
-"""The columns of a run that audits of its family's later runs read."""
+class PartialReader:
+    """Reads some fields of the summary in a run's row, from its `columns`.
+
+    `read_again` does the same with a cache: each audit of a family reads up to 50 earlier runs, and
+    all but one of them are those of the audit before. A changed row is another key of the cache.
+    """
+
+    def __init__(self, field_names: Collection[str]) -> None:
+        self._has_key = "key" in field_names
+        self._plan = _plan(reader for reader in _SUMMARY_READERS if reader.name in field_names)
+        key_columns = _KEY if self._has_key else ()
+        self.columns = (*key_columns, *map(column_name, self._plan.names))
+        self._plan_start = len(key_columns)
+        cached = lru_cache(_CACHED_RUNS)(self.read)
+        self.read_again = lambda row: cached(row[:])
+
+    def read(self, columns: Sequence[Any]) -> PartialSummary:
+        """Reads the summary. Raises one of PARSE_ERRORS for other columns."""
+        values = _values(self._plan, tuple(columns[self._plan_start :]))
+        if self._has_key:
+            values["key"] = read_key(columns)
+        return make_row(PartialSummary, values)
+
+
+@cache
+def partial_reader(field_names: frozenset[str]) -> PartialReader:
+    """Returns the reader of these fields."""
+    return PartialReader(field_names)
+
+
+PART_COLUMNS = ("run_key", "ended_at", "sums", *map(column_name, FIGURE_FIELDS))
+"""The columns with which the columns of a PartReader begin."""
+_FIGURES = slice(3, len(PART_COLUMNS))
+_CACHED_LABELS = 4_096
+
+
+class PartReader:
+    """Reads what runs add to sums, from their `columns`.
+
+    `label` is called once for runs whose other `field_names` have equal columns, of which many runs
+    have the same: a type, an image, the tags.
+    """
+
+    def __init__(
+        self,
+        label: Callable[[AuditSummary], object],
+        field_names: Collection[str],
+        *,
+        with_usage: bool,
+    ) -> None:
+        self._label, self._summaries = label, PartialReader(field_names)
+        usage_columns = USAGE_FIELDS if with_usage else ()
+        self.columns = (*PART_COLUMNS, *self._summaries.columns, *usage_columns)
+        labels_end = len(PART_COLUMNS) + len(self._summaries.columns)
+        self._labels, self._usage = slice(len(PART_COLUMNS), labels_end), slice(labels_end, None)
+        self._cached_label = lru_cache(_CACHED_LABELS)(self._read_label)
+
+    def read(self, columns: sqlite3.Row) -> SumPart:
+        """Reads a run. Raises one of PARSE_ERRORS for other columns."""
+        ended_at = parse_moment(columns[1])
+        label = self._cached_label(columns[self._labels])
+        if label is None:
+            return SumPart(None, ended_at)
+        sums = _NO_SUMS if columns[2] is None else _decode_sums(columns[2])
+        figures = msgspec.convert(columns[_FIGURES], RunFigures)
+        usage = (_decode_usage(text or "{}") for text in columns[self._usage])
+        return SumPart(label, ended_at, sums, figures, *usage)
+
+    def _read_label(self, columns: tuple[Any, ...]) -> object:
+        return self._label(self._summaries.read(columns))

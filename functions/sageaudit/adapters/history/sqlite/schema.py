@@ -7,10 +7,10 @@ checks which index each list uses.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, get_args, get_type_hints
 
 from sageaudit.adapters.history.sqlite.rows import (
-    COMPARED_COLUMNS,
     RUN_COLUMNS,
     column_name,
     column_names,
@@ -22,7 +22,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """SQLite's application id of a history: the letters SgAu. The command `file` shows it."""
-VERSION = 7
+VERSION = 8
 """The version of these tables, stored as PRAGMA user_version. Other versions are refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
@@ -125,9 +125,9 @@ FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
 """The statements that create a history in an empty file."""
 
-_RUNS = f"SELECT run_key, {', '.join(column_names(AuditSummary))} FROM runs WHERE"
-_COMPARED_RUNS = f"SELECT {', '.join(COMPARED_COLUMNS)} FROM runs WHERE"
-SUMMARY = f"{_RUNS} run_key = :run_key"
+RUN_ROW_COLUMNS = ("run_key", *column_names(AuditSummary))
+"""The columns with a run's whole summary."""
+SUMMARY = f"SELECT {', '.join(RUN_ROW_COLUMNS)} FROM runs WHERE run_key = :run_key"
 _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
@@ -148,28 +148,29 @@ _FINDING_COLUMNS = ", ".join(
 _FINDINGS = (
     f"SELECT {_FINDING_COLUMNS} FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
 )
-LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
-    RunIndex.DAY: (("period",), f"{_RUNS} ended_at >= :period{_NEWEST}"),
-    RunIndex.FAMILY: (("account", "region", "family"), f"{_RUNS} {_FAMILY_CONDITION}{_NEWEST}"),
-    RunIndex.OWNER: (("owner",), f"{_RUNS} owner = :owner{_NEWEST}"),
-    RunIndex.ACCOUNT: (
-        ("account",),
-        f"{_RUNS} account = :account{_NEWEST}",
-    ),
-    RunIndex.NAME: (("name",), f"{_RUNS} lower(job) = lower(:name){_NEWEST}"),
-    RunIndex.RULE: (
-        ("rule",),
-        f"{_FINDINGS} rule = :rule{_NEWEST.replace('ended_at', 'f.ended_at')}",
-    ),
-    RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
+_LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
+    RunIndex.DAY: (("period",), f"ended_at >= :period{_NEWEST}"),
+    RunIndex.FAMILY: (("account", "region", "family"), f"{_FAMILY_CONDITION}{_NEWEST}"),
+    RunIndex.OWNER: (("owner",), f"owner = :owner{_NEWEST}"),
+    RunIndex.ACCOUNT: (("account",), f"account = :account{_NEWEST}"),
+    RunIndex.NAME: (("name",), f"lower(job) = lower(:name){_NEWEST}"),
+    RunIndex.RULE: (("rule",), f"rule = :rule{_NEWEST.replace('ended_at', 'f.ended_at')}"),
+    RunIndex.DUE: (("until",), _DUE),
 }
-"""The parameters of each list, in the order of a RunQuery's values, and its SQL.
 
-`period` is a day, the prefix of its times. A page begins after `moment` and `after` (a run's key).
-"""
 
-COMPARED_RUNS = f"{_COMPARED_RUNS} {_FAMILY_CONDITION}{_NEWEST}"
-"""The SQL of a family's list that reads only COMPARED_FIELDS."""
+def list_query(
+    index: RunIndex, columns: Iterable[str] = RUN_ROW_COLUMNS
+) -> tuple[tuple[str, ...], str]:
+    """Returns the parameters of a list, in the order of a RunQuery's values, and its SQL.
+
+    `columns` are the columns of runs to read. `period` is a day, the prefix of its times. A page
+    begins after `moment` and `after` (a run's key).
+    """
+    parameter_names, condition = _LISTS[index]
+    select = _FINDINGS if index is RunIndex.RULE else f"SELECT {', '.join(columns)} FROM runs WHERE"
+    return parameter_names, f"{select} {condition}"
+
 
 _FAMILY_PLACE_COLUMNS = "r.run_key, r.ended_at, f.stamp"
 _FAMILY_ROW_COLUMNS = "r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
