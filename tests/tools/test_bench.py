@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.bench import results
-from tools.bench.measure import ROOT, SAMPLES, Checkout, Goal, Row, sample_alternately
+from tools.bench.measure import ROOT, SAMPLES, Checkout, Row, sample_alternately
 from tools.bench.parts import PARTS
 from tools.bench.results import keep_part, load_results
 from tools.bench.samples import PEER
@@ -19,7 +19,7 @@ def test_each_goal_and_each_peer_is_of_a_figure_that_its_part_measures(part: str
     with Checkout(ROOT, SAMPLES / f"{part}.py") as checkout:
         labels = checkout.units.keys()
     goals = PARTS[part]
-    peers = {f"{PEER}{goal.peer}" for goal in goals.values() if goal.peer}
+    peers = {f"{PEER}{name}" for goal in goals.values() for name in goal.peers}
     assert goals.keys() <= labels
     assert peers <= labels
     assert peers >= {label for label in labels if label.startswith(PEER)}
@@ -57,9 +57,9 @@ def test_samples_of_a_round_follow_each_other_and_the_first_round_is_left_out() 
 
 def test_quotients_are_those_of_one_round() -> None:
     """The medians of this and of the earlier version may be from different rounds."""
-    row = Row("a", "ms", (1.0, 20.0, 3.0), (2.0, 40.0, 3.0), (1.0, 10.0, 1.5), Goal("floor"))
+    row = Row("a", "ms", (1.0, 20.0, 3.0), (2.0, 40.0, 3.0), {"floor": (1.0, 10.0, 1.5)})
     assert [*row.times_better] == [2, 2, 1]
-    assert [*row.times_peer] == [1, 2, 2]
+    assert [*row.times_peer("floor")] == [1, 2, 2]
     assert Row("a", "audits/s", (10.0,), (5.0,)).times_better == (2.0,)
 
 
@@ -69,7 +69,7 @@ def test_the_kept_figures_of_one_part_are_replaced(
     """The other parts stay."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results.jsonl")
     first, second = (
-        Row("a", "ms", (figure,), (4.0,), (1.0,), Goal("floor", "2 ms")) for figure in (1.0, 2.0)
+        Row("a", "ms", (figure,), (4.0,), {"floor": (1.0,)}, "2 ms") for figure in (1.0, 2.0)
     )
     keep_part("one", [first], ROOT)
     keep_part("two", [first], None)
@@ -99,14 +99,14 @@ def test_growth_is_the_steepest_step_of_a_curve(
 def test_each_kept_part_has_a_table_with_its_peer() -> None:
     """Curves have their own."""
     rows = (
-        Row("audit", "ms", (2.0,), (4.0,), (1.0,), Goal("floor", "2 ms")),
+        Row("audit", "ms", (2.0,), (4.0,), {"floor": (1.0,)}, "2 ms"),
         Row("hosts, n=1", "ms", (1.0,)),
         Row("hosts, n=10", "ms", (100.0,)),
     )
     day = date(2026, 11, 30)
     kept = [results.Result("some_part", "now", "then", day, "a machine", row) for row in rows]
     parts = tables(kept)
-    assert parts["some-part"].splitlines()[2] == "| audit | 4 | 2 ms | 2 | 2 x floor: 1 | 2 ms |"
+    assert parts["some-part"].splitlines()[2] == "| audit | 4 | 2 ms | 2 | 2 x floor, 1 | 2 ms |"
     assert parts["some-part-curves"].splitlines()[2] == (
         "| hosts | ms | 1: 1, 10: 100 | 2.00 (more than linear) |"
     )

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -36,31 +36,32 @@ DIGITS = 4
 class Goal:
     """What a figure is compared with, and how much it may be."""
 
-    peer: str = ""
-    """The label of the floor or peer, without the prefix."""
+    peers: tuple[str, ...] = ()
+    """The labels of floors and peers, without the prefix."""
     text: str = ""
     """The goal of the figure or of its quotient, such as "at most 1.1 times"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The samples of a figure, and those of the earlier version and of the peer, round by round."""
+    """The samples of a figure, and those of the earlier version and of its peers, by round."""
 
     label: str
     unit: str
     """Such as "CPU s", "ms", "kB" or "audits/s"."""
     samples: tuple[float, ...]
     before: tuple[float, ...] = ()
-    peer_samples: tuple[float, ...] = ()
-    goal: Goal = Goal()
+    peers: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The samples of each floor or peer."""
+    goal: str = ""
 
     @classmethod
     def of_count(
         cls, label: str, figure: float, unit: str, goal: str = "", floor: float | None = None
     ) -> Self:
         """Returns a figure that is counted, and so needs no other samples."""
-        floors = () if floor is None else (floor,)
-        return cls(label, unit, (figure,), peer_samples=floors, goal=Goal("the floor", goal))
+        peers = {} if floor is None else {"the floor": (floor,)}
+        return cls(label, unit, (figure,), peers=peers, goal=goal)
 
     @property
     def figure(self) -> float:
@@ -74,22 +75,29 @@ class Row:
         is_rate = self.unit.endswith("/s")
         return tuple(now / before if is_rate else before / now for now, before in pairs)
 
-    @property
-    def times_peer(self) -> tuple[float, ...]:
-        """How many times the peer's figure; by round."""
-        pairs = zip(self.samples, self.peer_samples, strict=True) if self.peer_samples else ()
+    def times_peer(self, name: str) -> tuple[float, ...]:
+        """Returns how many times a peer's figure it is; by round."""
+        pairs = zip(self.samples, self.peers[name], strict=True)
         return tuple(now / peer for now, peer in pairs)
+
+    @property
+    def peers_text(self) -> str:
+        """Each peer's figure, and how many times it this figure is."""
+        return "; ".join(
+            f"{spread_text(self.times_peer(name))} x {name}, "
+            f"{figure_text(statistics.median(samples))}"
+            for name, samples in self.peers.items()
+        )
 
     def __str__(self) -> str:
         parts = [f"{self.label:<60} {figure_text(self.figure):>8} {self.unit:<8}"]
         if self.before:
             before_text = figure_text(statistics.median(self.before))
             parts.append(f"before {before_text}, {spread_text(self.times_better)} times better")
-        if self.peer_samples:
-            peer_text = figure_text(statistics.median(self.peer_samples))
-            parts.append(f"{spread_text(self.times_peer)} x {self.goal.peer}, {peer_text}")
-        if self.goal.text:
-            parts.append(f"({self.goal.text})")
+        if self.peers:
+            parts.append(self.peers_text)
+        if self.goal:
+            parts.append(f"({self.goal})")
         return "  ".join(parts)
 
 
@@ -182,8 +190,7 @@ def _measure_label(sample: Path, label: str, unit: str, goal: Goal, base: Path |
             base_checkout = processes.enter_context(Checkout(base, sample))
             if label in base_checkout.units:
                 calls["before"] = partial(base_checkout.measure, label)
-        if goal.peer:
-            calls["peer"] = partial(checkout.measure, f"{PEER}{goal.peer}")
+        calls |= {name: partial(checkout.measure, f"{PEER}{name}") for name in goal.peers}
         samples = dict(zip(calls, sample_alternately([*calls.values()]), strict=True))
-    before, peer_samples = samples.get("before", ()), samples.get("peer", ())
-    return Row(label, unit, samples["now"], before, peer_samples, goal)
+    peers = {name: samples[name] for name in goal.peers}
+    return Row(label, unit, samples["now"], samples.get("before", ()), peers, goal.text)

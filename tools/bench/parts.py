@@ -9,11 +9,11 @@ from tools.bench.measure import Goal
 PARTS: Mapping[str, Mapping[str, Goal]] = {
     "core": {},
     "command_line": {
-        "sageaudit --version": Goal("aws --version", "at most 60 ms"),
-        "sageaudit audit --recording": Goal("aws --version", "at most 300 ms"),
-        "sageaudit history": Goal("aws --version", "at most 250 ms"),
+        "sageaudit --version": Goal(("aws --version",), "at most 60 ms"),
+        "sageaudit audit --recording": Goal(("aws --version",), "at most 300 ms"),
+        "sageaudit history": Goal(("aws --version",), "at most 250 ms"),
     },
 }
 """By the name of a module in `samples`, the goals by label. A label without a goal is missing."""
-COUNTED = ("deployed", "sweeps")
+COUNTED = ("deployed", "sizes", "sweeps")
 """Modules that count or simulate, without times of two versions."""

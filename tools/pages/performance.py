@@ -47,17 +47,13 @@ def _table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    peer_text = ""
-    if row.peer_samples:
-        peer_figure = figure_text(statistics.median(row.peer_samples))
-        peer_text = f"{spread_text(row.times_peer)} x {row.goal.peer}: {peer_figure}"
     return (
         row.label,
         figure_text(statistics.median(row.before)) if row.before else "",
         f"{figure_text(row.figure)} {row.unit}",
         spread_text(row.times_better) if row.before else "",
-        peer_text,
-        row.goal.text,
+        row.peers_text,
+        row.goal,
     )
 
 

@@ -1,6 +1,6 @@
 """One audit works nothing out twice: counted, since seconds differ by machine.
 
-`python -m tools.bench.core` measures them.
+`make bench PART=core` measures them.
 """
 
 from collections import Counter
