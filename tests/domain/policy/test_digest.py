@@ -1,5 +1,6 @@
 """When the digest is sent, and which week it covers, in any time zone."""
 
+import zoneinfo
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
@@ -110,7 +111,7 @@ def test_a_week_ends_an_hour_before_its_digest(hour: int, weekday: int) -> None:
 def test_a_time_zone_is_as_long_as_a_schedule_allows() -> None:
     """A longer name, of which a computer may have one, is refused before the deployment."""
     names = {f"Area/{'x' * length}" for length in (45, 46)}
-    with mock.patch.object(scope, "available_timezones", return_value=names):
+    with mock.patch.object(zoneinfo, "available_timezones", return_value=names):
         scope._timezones.cache_clear()
         accepted = scope._timezones()
     scope._timezones.cache_clear()
@@ -120,5 +121,5 @@ def test_a_time_zone_is_as_long_as_a_schedule_allows() -> None:
 def test_the_functions_need_no_data_of_time_zones() -> None:
     """The deployer's computer decides: the stored policy has the day in UTC."""
     policy = Policy(digest=read(day="monday", hour=1, timezone="Asia/Tokyo"))
-    with mock.patch.object(scope, "ZoneInfo", side_effect=ZoneInfoNotFoundError):
+    with mock.patch.object(zoneinfo, "ZoneInfo", side_effect=ZoneInfoNotFoundError):
         assert stored_policy.from_text(stored_policy.to_text(policy)).digest == policy.digest
