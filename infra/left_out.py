@@ -34,12 +34,12 @@ that are no longer correct; parts of Powertools that its Logger and Metrics do n
 _UTILITIES = "aws_lambda_powertools/utilities"
 _USED_UTILITIES = ("__init__.py", "jmespath_utils")
 """The utilities of Powertools that its Logger imports."""
-_CHANGED = "changed by sageaudit: parts that its functions do not read were removed"
+_CHANGE_NOTICE = "changed by sageaudit: parts that its functions do not read were removed"
 _OPERATION_BY_ACTION = {"dynamodb:ConditionCheckItem": "TransactWriteItems"}
 """The operation that needs an action, if the action is not an operation."""
 _TEXT = """\
-These parts of the wheels were removed from this folder. Files from which parts were removed begin
-with the line "{changed}"; no other file was changed.
+These parts of the wheels were removed from this folder. Each file that lacks a part begins with a
+notice; no other file was changed.
 
 botocore: the models and endpoints of all services except {services};
     of these, the operations except {operations};
@@ -90,9 +90,7 @@ def prune(folder: Path) -> None:
         else:
             path.unlink()
     operations = _prune_models(folder / _MODELS, services)
-    text = _TEXT.format(
-        services=", ".join(services), operations=", ".join(operations), changed=_CHANGED
-    )
+    text = _TEXT.format(services=", ".join(services), operations=", ".join(operations))
     (folder / NOTICE_FILE).write_text(text, encoding="utf-8")
 
 
@@ -164,5 +162,5 @@ def _without_descriptions(part: Any) -> Any:
 
 
 def _write(path: Path, part: Mapping[str, Any]) -> None:
-    text = json.dumps({"notice": _CHANGED, **part}, separators=(",", ":"))
+    text = json.dumps({"notice": _CHANGE_NOTICE, **part}, separators=(",", ":"))
     path.write_text(text, encoding="utf-8")
