@@ -45,7 +45,8 @@ def test_parts_are_those_of_the_whole_summaries(
     fill(history, 40, days=2)
     query, end = QUERIES[query_name], NOW - timedelta(hours=3)
     expected = [
-        SumPart.of(label_of(summary), summary) for summary in history.runs(query, ended_before=end)
+        SumPart.from_summary(label_of(summary), summary)
+        for summary in history.runs(query, ended_before=end)
     ]
     if not with_usage:
         expected = [replace(part, usage_quantities={}, usage_costs={}) for part in expected]
@@ -105,7 +106,7 @@ def test_whole_numbers_add_up_as_decimals_do(parts: list[Sums]) -> None:
     """The sums are the same to the last digit."""
     running = RunningSums()
     for sums in parts:
-        part = SumPart("", NOW, MicroSums.of(sums))
+        part = SumPart("", NOW, MicroSums.from_sums(sums))
         running.add(part.sums, part.figures)
     assert running.sums == add_sums(parts)
 

@@ -51,7 +51,7 @@ class MicroSums(Struct, frozen=True):
     rules: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, sums: Sums) -> MicroSums:
+    def from_sums(cls, sums: Sums) -> MicroSums:
         """Returns the numbers of these sums."""
         return cls(_micros(sums), {name: _micros(rule) for name, rule in sums.rules.items()})
 
@@ -112,7 +112,7 @@ class RunFigures(Struct, frozen=True, array_like=True):
     usage_micro_quantity: int | None = None
 
     @classmethod
-    def of(cls, summary: AuditSummary) -> RunFigures:
+    def from_summary(cls, summary: AuditSummary) -> RunFigures:
         """Returns the figures in a summary."""
         figures = (getattr(summary, name) for name in FIGURE_FIELDS)
         return cls(
@@ -142,20 +142,20 @@ class SumPart(Struct, frozen=True):
     usage_costs: UsageFigures = field(default_factory=dict)
 
     @classmethod
-    def of(cls, label: Any, summary: AuditSummary) -> SumPart:
+    def from_summary(cls, label: Any, summary: AuditSummary) -> SumPart:
         """Returns what the audit with this summary adds."""
         if label is None:
             return cls(None, summary.ended_at)
         return cls(
             label,
             summary.ended_at,
-            MicroSums.of(summary.sums),
-            RunFigures.of(summary),
+            MicroSums.from_sums(summary.sums),
+            RunFigures.from_summary(summary),
             to_micros(summary.usage_quantities or {}),
             to_micros(summary.usage_costs or {}),
         )
 
 
 PART_FIELDS = ("ended_at", "sums", *FIGURE_FIELDS)
-"""The fields of a summary that `SumPart.of` reads, without the usage figures."""
+"""The fields of a summary that `SumPart.from_summary` reads, without the usage figures."""
 USAGE_FIELDS = ("usage_quantities", "usage_costs")

@@ -82,7 +82,7 @@ def read_part(
     Raises PARSE_ERRORS.
     """
     summary = read_partial(readers, item)
-    return SumPart.of(label(summary), summary)
+    return SumPart.from_summary(label(summary), summary)
 
 
 def read_partial(readers: Collection[FieldReader], item: Item) -> PartialSummary:

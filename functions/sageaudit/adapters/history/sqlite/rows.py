@@ -100,7 +100,7 @@ def to_columns(row: Stored) -> Columns:
 
 def summary_columns(summary: AuditSummary) -> Columns:
     """Returns a summary's columns. The ARN is NULL if the run's key begins with it."""
-    columns = to_columns(summary) | {"sums": to_json(asdict(MicroSums.of(summary.sums)))}
+    columns = to_columns(summary) | {"sums": to_json(asdict(MicroSums.from_sums(summary.sums)))}
     for name in USAGE_FIELDS:
         amounts = getattr(summary, name)
         columns[name] = None if amounts is None else to_json(to_micros(amounts))
