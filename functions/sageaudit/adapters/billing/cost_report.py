@@ -47,7 +47,8 @@ INSERT INTO unlisted
 WITH usage_of_job AS MATERIALIZED (
     SELECT lower(resource) AS job, key, sum(usd) AS usd
     FROM usage
-    LEFT JOIN (SELECT unnest($types::VARCHAR[]) AS usage_type, unnest($keys::VARCHAR[]) AS key) USING (usage_type)
+    LEFT JOIN (SELECT unnest($types::VARCHAR[]) AS usage_type, unnest($keys::VARCHAR[]) AS key)
+        USING (usage_type)
     WHERE split_part(lower(resource), '/', 1) IN (SELECT unnest($arns::VARCHAR[]))
         AND lower(resource) NOT IN (SELECT unnest($listed::VARCHAR[]))
     GROUP BY ALL
