@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter
 
@@ -30,17 +30,18 @@ def tables(results: Sequence[Result]) -> dict[str, str]:
     parts = {}
     for name, group in groupby(results, attrgetter("part")):
         rows = [result.row for result in group]
-        single_rows = [row for row in rows if not _POINT.fullmatch(row.label)]
-        curve_rows = [row for row in rows if _POINT.fullmatch(row.label)]
+        compared_rows = [
+            row for row in rows if row.goal or row.peers or not _POINT.fullmatch(row.label)
+        ]
         key = name.replace("_", "-")
-        if single_rows:
-            parts[key] = _table(_HEADER, map(_cells, single_rows))
-        if curve_rows:
-            parts[f"{key}-curves"] = _table(_CURVE_HEADER, _curve_cells(curve_rows))
+        if compared_rows:
+            parts[key] = _table(_HEADER, map(_cells, compared_rows))
+        if curves := [*_curve_cells(rows)]:
+            parts[f"{key}-curves"] = _table(_CURVE_HEADER, curves)
     return parts | {"measured": _measured_text(results)}
 
 
-def _table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = (f"| {' | '.join(cells)} |" for cells in (header, *rows))
     first_line = next(lines)
     return "\n".join((first_line, "|---" + "|--:" * (len(header) - 1) + "|", *lines))
@@ -58,18 +59,18 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _curve_cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
-    curves: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    curves: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
     for row in rows:
-        if match := _POINT.fullmatch(row.label):
-            curves[match["curve"]].append((int(match["size"]), row))
-    for curve, points in curves.items():
-        points.sort(key=lambda point: point[0])
-        figures = ", ".join(f"{size:,}: {figure_text(row.figure)}" for size, row in points)
-        exponent = steepest_exponent(
-            [(size, row.figure) for size, row in points], points[0][1].unit
-        )
+        peers = {name: statistics.median(samples) for name, samples in row.peers.items()}
+        for label, figure in {**peers, row.label: row.figure}.items():
+            if match := _POINT.fullmatch(label):
+                curves[match["curve"], row.unit].append((int(match["size"]), figure))
+    for (curve, unit), points in curves.items():
+        figures = sorted(points)
+        exponent = steepest_exponent(figures, unit)
         mark = " (more than linear)" if exponent > MORE_THAN_LINEAR else ""
-        yield curve, points[0][1].unit, figures, f"{exponent:.2f}{mark}"
+        figures_text = ", ".join(f"{size:,}: {figure_text(figure)}" for size, figure in figures)
+        yield curve, unit, figures_text, f"{exponent:.2f}{mark}"
 
 
 def steepest_exponent(points: Sequence[tuple[int, float]], unit: str) -> float:
