@@ -211,7 +211,7 @@ def test_savings_show_what_the_deployment_itself_cost(
     result = run("savings", "--output", "json", "--table", "history")
     cost = 13 * totals.SAGEAUDIT_MONTH_USD / 30 + 3 * totals.SAGEAUDIT_JOB_USD
     assert json.loads(result.stdout)["own_cost_usd"] == pytest.approx(float(cost), abs=0.01)
-    assert "sageaudit itself cost about $4.39 at list prices" in result.stderr
+    assert "sageaudit itself cost about $4.40 at list prices" in result.stderr
 
 
 def test_predicted_and_measured_savings_are_separate(ask: Asked) -> None:

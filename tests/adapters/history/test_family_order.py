@@ -204,7 +204,7 @@ def test_a_check_that_is_killed_midway_is_done_by_the_next(
 
 
 def test_a_large_family_is_read_in_bounds(client: Any, dynamo: DynamoHistory, few: int) -> None:
-    """Two queries, one of as many rows as are compared, one of its own; nothing is written."""
+    """Two queries, of the run and as many rows as are compared; nothing is written."""
     for hour in range(few + 3):
         dynamo.record(audited(dynamo, hour, compared=few))
     with measure_capacity(client) as cost:

@@ -136,12 +136,16 @@ class DynamoHistory:
         # All reads are strongly consistent, and each run is checked after it was recorded. So if
         # two runs are recorded at the same time, the later check sees both.
         own_sk, later_sk = moment_sk(ended_at, key), through_sk(ended_at)
-        own_and_later = self._family_items(partition_key, ">=", own_sk)
+        own_and_later = self._family_items(partition_key, ">=", own_sk, 1 + MAX_EARLIER_RUNS)
         item = next(own_and_later, None)
         if item is None or item[SORT_KEY] != own_sk:
             return ()
         earlier = self._family_items(
-            partition_key, "<", moment_text(ended_at), attributes=items.FAMILY_PLACE
+            partition_key,
+            "<",
+            moment_text(ended_at),
+            MAX_EARLIER_RUNS,
+            attributes=items.FAMILY_PLACE,
         )
         later = (item for item in own_and_later if item[SORT_KEY] > later_sk)
         return tuple(
@@ -153,7 +157,7 @@ class DynamoHistory:
         )
 
     def _family_items(
-        self, partition: str, operator: str, sk: str, **options: Any
+        self, partition: str, operator: str, sk: str, limit: int, **options: Any
     ) -> Iterator[Item]:
         # Earlier runs come newest first, later runs oldest first.
         return self._table.query(
@@ -162,7 +166,7 @@ class DynamoHistory:
             {":sk": sk},
             ScanIndexForward=operator == ">=",
             ConsistentRead=True,
-            Limit=MAX_EARLIER_RUNS,
+            Limit=limit,
             **options,
         )
 
