@@ -7,8 +7,8 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.judged_use import pool_runs, short_run_usage
-from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
+from sageaudit.domain.usage.packing import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.audit.stored import MAX_DETAIL_BYTES

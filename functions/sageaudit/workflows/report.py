@@ -23,8 +23,8 @@ from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.sweep import Period
-from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.packing import unpack
 from sageaudit.errors import JobNotFound, MalformedData
 from sageaudit.output.html.contents import (
     MAX_DETAILED_JOBS,

@@ -1,5 +1,9 @@
+from collections import Counter
+from typing import Any
+
 import pytest
 
+from sageaudit.domain.usage import measurements
 from sageaudit.domain.usage.edges import (
     HostActivity,
     activity_by_host,
@@ -9,7 +13,7 @@ from sageaudit.domain.usage.edges import (
     periods_before_gpu,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import ACTIVE, IDLE, UNKNOWN, cpu_states, gpu_states
+from sageaudit.domain.usage.series import ACTIVE, IDLE, UNKNOWN, cpu_states, gpu_states, standstills
 from sageaudit.structs import replace
 from tests.fakes.jobs import Points, ran, series, usage
 
@@ -133,3 +137,25 @@ def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points | None, wait: rang
 def test_a_short_gap_in_idleness_is_idle(cpu: Points, period_s: int, tail: range) -> None:
     """The limit is in seconds."""
     assert idle_tail(replace(measurements_of(cpu), period_s=period_s)) == tail
+
+
+def test_a_standstill_is_searched_only_in_hosts_whose_gpus_pause_longer_than_the_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of eight hosts, seven idle at their end; the GPUs of one wait for a process of its own."""
+    searches = Counter[str]()
+
+    def search(*arguments: Any) -> tuple[range, ...]:
+        searches["in all"] += 1
+        return standstills(*arguments)
+
+    monkeypatch.setattr(measurements, "standstills", search)
+    run = ran(100 * 60, "ml.g4dn.xlarge", 8)
+    lines = [
+        series(metric, [100.0] * 60 + [value] * 40, host=f"train/algo-{number}")
+        for number, cores in enumerate([100.0] + [0.0] * 7, 1)
+        for metric, value in ((Metric.CPU, cores), (Metric.GPU, 0.0))
+    ]
+    ends = host_activities(usage(run, *lines))
+    assert [end.idle_tail_periods for end in ends] == [40] * 8
+    assert searches.total() == 1

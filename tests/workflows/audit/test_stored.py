@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.usage import measure
-from sageaudit.domain.usage.measure import pack, unpack
+from sageaudit.domain.usage import packing
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, RawSeries
+from sageaudit.domain.usage.packing import pack, unpack
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
@@ -112,7 +112,7 @@ def test_a_large_job_is_not_packed_to_be_thrown_away(
 ) -> None:
     """At most the points that fit are packed, and a quarter more. Each curve is packed once."""
     packed_points, packed_curves = Counter[str](), Counter[str]()
-    pack_points, pack_curve = measure._packed_points, measure._packed_curve
+    pack_points, pack_curve = packing._packed_points, packing._packed_curve
 
     def count_points(line: Series) -> bytes:
         packed_points["in all"] += len(line.values)
@@ -122,8 +122,8 @@ def test_a_large_job_is_not_packed_to_be_thrown_away(
         packed_curves[f"{curve}"] += 1
         return pack_curve(curve)
 
-    monkeypatch.setattr(measure, "_packed_points", count_points)
-    monkeypatch.setattr(measure, "_packed_curve", count_curves)
+    monkeypatch.setattr(packing, "_packed_points", count_points)
+    monkeypatch.setattr(packing, "_packed_curve", count_curves)
     dice = random.Random(5)
     drawn = {f"metric {n}": a_curve(1440, dice) for n in range(curves)}
     make_detail(training_answer(), {}, replace(noise(hosts, 720, 5), curves=drawn))

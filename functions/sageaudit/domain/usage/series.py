@@ -50,7 +50,9 @@ UNKNOWN = 2
 States = bytes
 """The state of each period. Bytes are joined, searched and cut without a look at each period."""
 _UNKNOWN_WINS = bytes.maketrans(bytes([ACTIVE | UNKNOWN]), bytes([UNKNOWN]))
-_GAP_IN_IDLENESS = re.compile(rb"(?<=\x00)\x02+(?=(\x00)|\Z)")
+# A pattern that begins with a literal is found in a tenth of the time.
+_GAPS = re.compile(rb"\x02\x02*")
+_GAP_AFTER_IDLE = re.compile(rb"\x00(\x02\x02*)(?=(\x00)|\Z)")
 _IS_PRESENT = bytes.maketrans(bytes([0, UNKNOWN]), bytes([1, 0]))
 _ACTIVE_WINS = bytes.maketrans(bytes([ACTIVE | UNKNOWN]), bytes([ACTIVE]))
 
@@ -148,7 +150,7 @@ class Series(Struct, frozen=True, dict=True):
             )
         )
 
-    @property
+    @cached_property
     def longest_gap(self) -> int:
         """The largest number of missing points in a row."""
         return longest_run(self.missing)
@@ -184,7 +186,7 @@ class Series(Struct, frozen=True, dict=True):
 
 def longest_run(missing: States) -> int:
     """Returns the largest number of missing points in a row."""
-    return max(map(len, re.findall(rb"\x02+", missing)), default=0)
+    return max(map(len, _GAPS.findall(missing)), default=0)
 
 
 def select_points(hosts: Mapping[str, Series], periods: Sequence[range]) -> dict[str, Series]:
@@ -312,19 +314,21 @@ def states(
         return judged
     judged = _join((judged, line.missing)).translate(_UNKNOWN_WINS)
     longest = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1)
-    return _GAP_IN_IDLENESS.sub(partial(_gap_states, longest=longest), judged)
+    return _GAP_AFTER_IDLE.sub(partial(_gap_states, longest=longest), judged)
 
 
 def _gap_states(gap: re.Match[bytes], longest: int) -> States:
-    """Returns the states of missing points after an idle one, and before an idle one or the end.
+    """Returns the states of an idle point and the missing ones after it.
 
-    `longest`: a missing point is idle only if its neighbours are at most this many periods away.
+    An idle point or the end follows. `longest`: a missing point is idle only if its neighbours are
+    at most this many periods away.
     """
-    length, is_at_end = len(gap[0]), gap[1] is None
+    length, is_at_end = len(gap[1]), gap[2] is None
     idle = range(max(length - longest - is_at_end, 0), min(longest, length))
     if not idle:
         return gap[0]
-    return gap[0][: idle.start] + bytes([IDLE]) * len(idle) + gap[0][idle.stop :]
+    idle_points = bytes([IDLE]) * len(idle)
+    return gap[0][: 1 + idle.start] + idle_points + gap[0][1 + idle.stop :]
 
 
 def _join(states: Iterable[States]) -> States:
@@ -346,7 +350,8 @@ def combine_states(hosts: Collection[States]) -> States:
 
 def state_ranges(states: States | bytearray, state: int, periods: range) -> Iterator[range]:
     """Yields the stretches of a state in `periods`, in order."""
-    pattern = re.compile(re.escape(bytes([state])) + b"+")
+    literal = re.escape(bytes([state]))
+    pattern = re.compile(literal + literal + b"*")
     for match in pattern.finditer(states, periods.start, periods.stop):
         yield range(*match.span())
 

@@ -40,8 +40,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.packing import unpack
 from sageaudit.errors import Unavailable, malformed_errors
 from sageaudit.ports import History
 from sageaudit.structs import replace

@@ -18,8 +18,8 @@ from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
-from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.packing import pack, unpack
 from sageaudit.errors import MalformedData, UnreadableItem
 from sageaudit.ports import History
 from sageaudit.structs import replace
