@@ -104,7 +104,7 @@ linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over t
 	@$(LINTERS)/bin/python -m tools.linters build/templates
 
 bench: $(READY) ## measures speed and size in CPU time; with an earlier checkout: make bench PART=core BASE=../before KEEP=1
-	@$(RUN)/python -m tools.bench $(PART) $(if $(BASE),--base "$(BASE)") $(if $(KEEP),--keep)
+	@$(RUN)/python -m tools.bench $(PART) $(if $(BASE),--base "$(BASE)") $(if $(ONLY),--only "$(ONLY)") $(if $(KEEP),--keep)
 
 audit-packages: $(RELEASE)/.ready ## asks the network for known vulnerabilities of the asset's packages
 	@$(RELEASE)/bin/python -m pip_audit --strict --disable-pip --progress-spinner off -r functions/requirements.txt

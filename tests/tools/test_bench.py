@@ -63,10 +63,10 @@ def test_quotients_are_those_of_one_round() -> None:
     assert Row("a", "audits/s", (10.0,), (5.0,)).times_better == (2.0,)
 
 
-def test_the_kept_figures_of_one_part_are_replaced(
+def test_a_figure_that_is_measured_again_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other parts stay."""
+    """Other parts and labels stay."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results.jsonl")
     first, second = (
         Row("a", "ms", (figure,), (4.0,), {"floor": (1.0,)}, "2 ms") for figure in (1.0, 2.0)

@@ -23,6 +23,7 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     options.add_argument("parts", nargs="*", metavar="PART", help=", ".join((*PARTS, *COUNTED)))
     options.add_argument("--base", type=Path, help="a checkout of the version before")
+    options.add_argument("--only", default="", metavar="TEXT", help="labels with this text")
     options.add_argument("--keep", action="store_true", help=f"write the samples to {RESULTS.name}")
     chosen = options.parse_args()
     all_parts = (*PARTS, *COUNTED)
@@ -32,7 +33,7 @@ def main() -> int:
     for name in chosen.parts or all_parts:
         print(f"\n{name}", flush=True)
         rows = []
-        for row in _rows(name, chosen.base):
+        for row in _rows(name, chosen.base, chosen.only):
             rows.append(row)
             print(row, flush=True)
         if chosen.keep:
@@ -40,11 +41,11 @@ def main() -> int:
     return 0
 
 
-def _rows(name: str, base: Path | None) -> Iterator[Row]:
+def _rows(name: str, base: Path | None, only: str) -> Iterator[Row]:
     if name in COUNTED:
         rows: Iterator[Row] = import_module(f"tools.bench.{name}").rows()
         return rows
-    return measure_sample(SAMPLES / f"{name}.py", PARTS[name], base)
+    return measure_sample(SAMPLES / f"{name}.py", PARTS[name], base, only)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = Path(__file__).parent / "samples"
 MAX_ROUNDS = 9
 MIN_ROUNDS = 3
-ROUNDS_S = 30
+ROUNDS_S = 15
 """After this many seconds, no round is begun if there are MIN_ROUNDS."""
 THREE_DIGITS = 100
 DIGITS = 4
@@ -170,15 +170,17 @@ def sample_alternately(calls: Sequence[Callable[[], float]]) -> list[tuple[float
     return [*zip(*rounds, strict=True)]
 
 
-def measure_sample(sample: Path, goals: Mapping[str, Goal], base: Path | None) -> Iterator[Row]:
-    """Yields a row for each label of a module of `samples`.
+def measure_sample(
+    sample: Path, goals: Mapping[str, Goal], base: Path | None, only: str = ""
+) -> Iterator[Row]:
+    """Yields a row for each label of a module of `samples` that has `only` in it.
 
     Each label has processes of its own, which have nothing of the others in memory.
     """
     with Checkout(ROOT, sample) as checkout:
         units = checkout.units
     for label, unit in units.items():
-        if not label.startswith(PEER):
+        if only in label and not label.startswith(PEER):
             yield _measure_label(sample, label, unit, goals.get(label, Goal()), base)
 
 

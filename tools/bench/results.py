@@ -38,10 +38,13 @@ def load_results() -> list[Result]:
 
 
 def keep_part(part: str, rows: Sequence[Row], base: Path | None) -> None:
-    """Replaces the stored figures of a part by those measured now."""
+    """Stores figures of a part, which replace those of the same labels."""
     before = _commit(base) if base else None
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    others = [result for result in load_results() if result.part != part]
+    labels = {row.label for row in rows}
+    others = [
+        result for result in load_results() if result.part != part or result.row.label not in labels
+    ]
     new = [
         Result(part, _commit(ROOT), before, datetime.now(UTC).date(), machine, row) for row in rows
     ]
