@@ -41,15 +41,12 @@ def keep_part(part: str, rows: Sequence[Row], base: Path | None) -> None:
     """Stores figures of a part, which replace those of the same labels."""
     before = _commit(base) if base else None
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    labels = {row.label for row in rows}
-    others = [
-        result for result in load_results() if result.part != part or result.row.label not in labels
-    ]
-    new = [
-        Result(part, _commit(ROOT), before, datetime.now(UTC).date(), machine, row) for row in rows
-    ]
-    results = sorted((*others, *new), key=lambda result: result.part)
-    RESULTS.write_bytes(msgspec.json.Encoder().encode_lines(results))
+    results = {(result.part, result.row.label): result for result in load_results()}
+    for row in rows:
+        day = datetime.now(UTC).date()
+        results[part, row.label] = Result(part, _commit(ROOT), before, day, machine, row)
+    ordered = sorted(results.values(), key=lambda result: result.part)
+    RESULTS.write_bytes(msgspec.json.Encoder().encode_lines(ordered))
 
 
 def _commit(root: Path) -> str:
