@@ -94,8 +94,8 @@ def _pack_series(
 
 def _packed_points(line: Series) -> bytes:
     """Returns the low bytes of the points' tenths, then the high bytes, which hardly change."""
-    tenths = [_MISSING_TENTHS if value is None else round(value * 10) for value in line.values]
-    packed = struct.pack(f"<{len(tenths)}H", *tenths)
+    tenths = [_MISSING_TENTHS if value is None else value * 10 for value in line.values]
+    packed = struct.pack(f"<{len(tenths)}H", *map(round, tenths))
     return packed[0::2] + packed[1::2]
 
 
