@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from sageaudit.adapters.history.sqlite import file
+from sageaudit.adapters.history.sqlite import schema
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.sqlite.rows import column_names
 from sageaudit.domain.audit.record import RecordOutcome, RunQuery
@@ -208,7 +209,7 @@ def test_a_file_of_something_else_is_not_changed(
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("version", [schema.VERSION - 1, schema.VERSION + 1])
 def test_a_file_of_another_version_is_left_alone(
     sql: sqlite3.Connection, recorded: Path, version: int
 ) -> None:
