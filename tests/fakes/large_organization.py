@@ -43,7 +43,7 @@ not on Lambda."""
 VCPU = 1024 / 1769
 """A function of 1,024 MiB has this share of a core: "Configure Lambda function memory"."""
 PAUSE_S = 1.0
-"""Between two requests to SageMaker in one account and region."""
+"""Between two requests for one list of an account and region."""
 INTERVAL = timedelta(minutes=15)
 TIME_LIMIT_S = 510
 """After this time, a sweep reads no further page."""

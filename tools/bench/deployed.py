@@ -62,10 +62,9 @@ COLD_SHARE = math.exp(-IDLE_MINUTES / (MONTH_DAYS * 24 * 60 / JOBS_A_MONTH))
 """The assumed share of audits for which all functions start: jobs end independently of each other,
 and idle functions live for IDLE_MINUTES."""
 START_S: Mapping[str, float] = {
-    "audit": 1.1, "notify": 0.9, "deliver": 0.8, "sweep": 0.9, "watch": 0.8
+    "audit": 0.5, "notify": 0.4, "deliver": 0.4, "sweep": 0.4, "watch": 0.4
 }  # fmt: skip
-"""CPU seconds of a start, by `tools/bench/start.py`: Lambda bills the time and gives a whole core.
-"""
+"""CPU seconds of a start, by `make bench PART=starts`. Lambda bills the time and gives a core."""
 SWEEP_EVERY, MINUTE = timedelta(minutes=15), timedelta(minutes=1)
 UNIT_BYTES, EVENT_BYTES, PLATFORM_BYTES = 1024, 26, 1_000
 """Bytes: of a write unit; that Logs adds to a line; of Lambda's own lines of an invocation (our

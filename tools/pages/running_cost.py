@@ -64,9 +64,9 @@ MEMBER_SWEEP_S, MEMBER_WATCH_S = 0.12, 0.002
 HEARTBEAT_S = 1
 """Upper bound of an invocation of `audit` that stores a heartbeat."""
 START_S = 2
-"""Upper bound of a start: `tools/bench/start.py` measures 0.4 to 0.6 CPU seconds, and Lambda gives
-a start more than a function's share of a core. Lambda bills starts since 2025-08-01 (AWS compute
-blog, aws-lambda-standardizes-billing-for-init-phase)."""
+"""Upper bound of a start: `make bench PART=starts` measures 0.4 to 0.6 CPU seconds, and Lambda
+gives a start more than a function's share of a core. Lambda bills starts since 2025-08-01 (AWS
+compute blog, aws-lambda-standardizes-billing-for-init-phase)."""
 START_GB_S = START_S * (1 + 0.5 + 0.25)
 """The starts for one job: `audit`, `notify` and `deliver`."""
 MAX_STARTS = MONTH_DAYS * 24 * 60 // 5 * 5

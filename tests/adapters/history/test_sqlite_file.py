@@ -11,8 +11,7 @@ from random import Random
 
 import pytest
 
-from sageaudit.adapters.history.sqlite import file
-from sageaudit.adapters.history.sqlite import schema
+from sageaudit.adapters.history.sqlite import file, schema
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.sqlite.rows import column_names
 from sageaudit.domain.audit.record import RecordOutcome, RunQuery

@@ -2,7 +2,7 @@
 
 Run as a script's module by a worker, for two checkouts alternately; MEASURED has the samples. A
 file of 100,000 audits is filled once for each stored form, which takes minutes, and is kept in
-BENCH_FOLDER. That of 1,000,000 is made from it: its runs ten times, each 30 days earlier and under
+BENCH_FOLDER. That of 1,000,000 is made from it: its runs ten times, each 31 days earlier and under
 another name, without documents and details, which no list reads.
 
 The peer of sums and tops is DuckDB, which answers the same question from the CSV of `export`; that
@@ -57,6 +57,8 @@ from tests.fakes.recorded import files
 
 AUDITS = 100_000
 FAMILIES, OWNERS, TEAMS, DAYS = 501, 200, 20, 30
+COPY_DAYS = DAYS + 1
+"""The days between a run and its copy: NOW is at noon, so DAYS have parts of one more."""
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 _MOMENT = re.compile(r'"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))"')
 
@@ -196,7 +198,7 @@ def _multiply(source: Path, path: Path, times: int) -> None:
             columns = ", ".join(names)
             insert = f"INSERT INTO {table} ({columns}) SELECT {copies} FROM source.{table}"  # noqa: S608 - our own names
             for copy in range(times):
-                sql.execute(insert, {"copy": copy, "shift": f"-{DAYS * copy} days"})
+                sql.execute(insert, {"copy": copy, "shift": f"-{COPY_DAYS * copy} days"})
 
 
 @cache
@@ -213,8 +215,7 @@ def _cpu_s(call: Callable[[], object]) -> float:
 
 
 def _sum_by(text: str, filters: Mapping[str, Any], count: int = AUDITS) -> None:
-    days = DAYS * max(count // AUDITS, 1)
-    window = parse_window(f"{days}d", None, NOW)
+    window = parse_window(f"{COPY_DAYS * max(count // AUDITS, 1)}d", None, NOW)
     question = make_question(window, SortOrder.NEWEST, filters)
     lists = HistoryLists(_history(count), window)
     rows = sum_by(lists, question, parse_columns(text), today=NOW.date())
@@ -223,7 +224,7 @@ def _sum_by(text: str, filters: Mapping[str, Any], count: int = AUDITS) -> None:
 
 
 def _page(sort: SortOrder, limit: int, count: int = AUDITS) -> None:
-    window = parse_window(f"{DAYS * max(count // AUDITS, 1)}d", None, NOW)
+    window = parse_window(f"{COPY_DAYS * max(count // AUDITS, 1)}d", None, NOW)
     question = make_question(window, sort, {})
     is_top = sort is not SortOrder.NEWEST
     lists = HistoryLists(_history(count), window)
@@ -244,7 +245,6 @@ def _changes() -> None:
 
 
 _RUN = """
-import resource, sys
 from sageaudit.cli.main import main
 try:
     main()

@@ -8,7 +8,7 @@ The peers are processes that only import boto3 and create one client for each se
 function has a client at its start: once with the wheels as pip installs them, compiled like the
 asset, and once with the shortened wheels of the asset. All processes have Python's own settings, so
 the garbage collector runs in each. Compare quotients of neighbouring samples, because machines
-differ. Repeat with `python -m tools.bench start`.
+differ. Repeat with `make bench PART=starts`.
 """
 
 from __future__ import annotations
