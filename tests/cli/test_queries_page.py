@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import duckdb
 import pytest
 from botocore import xform_name
@@ -165,6 +166,8 @@ def test_queries_of_the_aws_cli_find_items(table: tuple[Any, str], line: str) ->
 def test_a_document_is_read_with_base64_and_gunzip(table: tuple[Any, str], line: str) -> None:
     """It is the JSON of an audit in the table."""
     client, name = table
+    # a history changes how its own client parses answers
+    client = boto3.client("dynamodb", region_name=client.meta.region_name)
     _, _, params = _parse_call(line)
     [pk] = {
         item["pk"]["S"]

@@ -62,7 +62,7 @@ rules = sorted(module for module in sys.modules if module.startswith("sageaudit.
 assert (name in {"audit", "watch"}) == bool(rules), rules
 pages = sorted(module for module in sys.modules if module.startswith("sageaudit.output.html"))
 for_few_events = {"difflib", "zoneinfo", "sageaudit.adapters.aws.probes", *pages}
-for_no_event = {"fractions", "sageaudit.domain.request.validity"}
+for_no_event = {"sageaudit.domain.request.validity"}
 unneeded = {*for_few_events, *for_no_event} & set(sys.modules)
 assert not unneeded, unneeded
 import boto3
