@@ -102,7 +102,7 @@ class Row:
 
 
 def figure_text(figure: float) -> str:
-    """Returns the figure with at least three digits, without an exponent."""
+    """Returns a figure from 100 as a whole number, others with up to three significant digits."""
     return f"{figure:,.0f}" if figure >= THREE_DIGITS else f"{figure:.3g}"
 
 

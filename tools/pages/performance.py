@@ -86,12 +86,11 @@ def steepest_exponent(points: Sequence[tuple[int, float]], unit: str) -> float:
 
 
 def _measured_text(results: Sequence[Result]) -> str:
-    parts_by_run: dict[str, list[str]] = defaultdict(list)
-    for name, group in groupby(results, attrgetter("part")):
-        result = next(group)
+    parts_by_run: dict[str, dict[str, None]] = defaultdict(dict)
+    for result in results:
         before = f", before: commit {result.before_commit}" if result.before_commit else ""
         run = f"{result.day}, commit {result.commit}{before}; {result.machine}"
-        parts_by_run[run].append(f"`{name}`")
+        parts_by_run[run][f"`{result.part}`"] = None
     return "\n".join(f"- {', '.join(names)}: {run}" for run, names in parts_by_run.items())
 
 

@@ -352,8 +352,8 @@ def _hours(seconds: int | None) -> Decimal | None:
     return None if seconds is None else Decimal(seconds) / _HOUR_S
 
 
-def _usd(micro_usd: int | None) -> Decimal | None:
-    return None if micro_usd is None else from_micro_usd(micro_usd)
+def _from_millionths(number: int | None) -> Decimal | None:
+    return None if number is None else from_micro_usd(number)
 
 
 def _median_usd(bills_micro_usd: Sequence[int]) -> Decimal | None:
@@ -367,10 +367,10 @@ _FIGURE_OF_FIELD: Mapping[str, tuple[str, Callable[[int | None], Decimal | None]
     "instance_hours": ("instance_s", _hours),
     "gpu_hours": ("gpu_s", _hours),
     "idle_gpu_hours": ("idle_gpu_s", _hours),
-    "storage_usd": ("storage_micro_usd", _usd),
-    "warm_pool_usd": ("warm_pool_micro_usd", _usd),
-    "spot_saved_usd": ("spot_saved_micro_usd", _usd),
-    "usage_quantity": ("usage_micro_quantity", _usd),
+    "storage_usd": ("storage_micro_usd", _from_millionths),
+    "warm_pool_usd": ("warm_pool_micro_usd", _from_millionths),
+    "spot_saved_usd": ("spot_saved_micro_usd", _from_millionths),
+    "usage_quantity": ("usage_micro_quantity", _from_millionths),
 }
 """The fields that are added up over the jobs: the number of a run, and how to convert its sum."""
 _FIGURES = RunFigures.__struct_fields__
@@ -392,6 +392,7 @@ class RunningSums(Struct):
         _add_numbers(self.numbers, sums.numbers)
         for rule, numbers in sums.rules.items():
             _add_numbers(self.rules[rule], numbers)
+        # A roll-up counts no job.
         self.totals.add_run(figures, is_rollup="jobs" not in sums.numbers)
 
     @property

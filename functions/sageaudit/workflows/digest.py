@@ -51,8 +51,8 @@ from sageaudit.queries.window import ONE_DAY, make_window
 from sageaudit.structs import replace
 
 WriteReport = Callable[[date, Sequence[Decision], datetime], DigestReport]
-"""Stores the report of the days up to one, with people's decisions, at a time. Returns the link to
-it. Raises AwsError."""
+"""Stores the report up to a day, with people's decisions as of a time, and returns its link. Raises
+AwsError."""
 _REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function has the reason"
 
 

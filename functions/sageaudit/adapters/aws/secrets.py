@@ -13,8 +13,8 @@ from sageaudit.errors import BadSettings, Throttled, Unavailable
 
 PERMISSIONS = ("secretsmanager:GetSecretValue",)
 TTL_S = 3_600
-"""How long a secret is used before it is read again (our choice). AWS bills each read, and a
-channel that refuses its secret has it read at once."""
+"""How long a secret is used before it is read again (our choice). AWS bills each read. If a
+channel's service refuses the secret, it is read again at once."""
 
 _UNUSABLE_REASONS = {
     "ResourceNotFoundException": "there is no such secret",
@@ -25,18 +25,15 @@ _UNUSABLE_REASONS = {
 
 
 class SecretReader:
-    """A secret, by name or ARN. Its value is cached for `ttl_s` seconds.
+    """A secret, by name or ARN. Its value is cached for `TTL_S`.
 
     `clock` returns monotonic seconds.
     """
 
-    def __init__(
-        self, client: Any, secret_id: str, clock: Callable[[], float], *, ttl_s: float = TTL_S
-    ) -> None:
+    def __init__(self, client: Any, secret_id: str, clock: Callable[[], float]) -> None:
         self._client = client
         self._secret_id = secret_id
         self._clock = clock
-        self._ttl_s = ttl_s
         self._cached: tuple[float, str] | None = None
 
     def value(self, *, refresh: bool = False) -> str:
@@ -48,7 +45,7 @@ class SecretReader:
         now_s = self._clock()
         if refresh or self._cached is None:
             self._cached = (now_s, self._read())
-        elif now_s - self._cached[0] >= self._ttl_s:
+        elif now_s - self._cached[0] >= TTL_S:
             with suppress(Throttled, Unavailable):
                 self._cached = (now_s, self._read())
         return self._cached[1]

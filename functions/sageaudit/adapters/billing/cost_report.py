@@ -114,9 +114,10 @@ def read_spend(
 ) -> AwsSpend:
     """Returns an account's SageMaker usage in a month (YYYY-MM) at on-demand cost, by resource.
 
-    `path` is a cost report, or a folder or ZIP file with its files. `listed_jobs`: ARNs. If they
-    are given, the lines of most other jobs are only summed: those without one of the
-    `most_expensive` rows. Raises BadUsage that names the file, also if the report names no jobs.
+    `path` is a cost report, or a folder or ZIP file with its files. `listed_jobs`: ARNs
+    of jobs whose lines are all returned. Of other jobs, only those with one of the `most_expensive`
+    rows, or with usage of an unknown type, are returned; the rest are summed in `unlisted`. None
+    returns all lines. Raises BadUsage that names the file, also if the report names no jobs.
     """
     with open_report_lines([path]) as report:
         report.check_unchanged()

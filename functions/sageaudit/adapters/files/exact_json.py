@@ -60,12 +60,10 @@ def replace_surrogates(text: str) -> str:
 @lru_cache(maxsize=1_024)
 def _key(name: str) -> str:
     # Cached, since audits repeat some hundred keys many times.
-    return _scalar(name)
+    return _text(name)
 
 
 def _scalar(value: object) -> str:
-    if type(value) is str:
-        return _text(value)
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
     if isinstance(value, int):

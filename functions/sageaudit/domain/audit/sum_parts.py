@@ -120,9 +120,8 @@ class RunFigures(Struct, frozen=True, array_like=True):
         )
 
 
-FIGURE_FIELDS = (
-    *("total_usd", "waiting_s", "instance_s", "gpu_s", "idle_gpu_s"),
-    *("storage_usd", "warm_pool_usd", "spot_saved_usd"),
+FIGURE_FIELDS = tuple(
+    name.replace("_micro_usd", "_usd") for name in RunFigures.__struct_fields__[:-1]
 )
 """The fields of a summary with the figures of a run, in the order of RunFigures."""
 

@@ -72,7 +72,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     """The ids of the rules whose findings have rows of their own."""
     judged: Judged | None = None
     never_started: bool = False
-    """Whether the job failed or was stopped before its start. It then has no times and cost $0."""
+    """Whether the job failed or was stopped before its start. It has no start time, and cost $0."""
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
     estimated: bool = False

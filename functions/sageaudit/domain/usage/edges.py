@@ -25,6 +25,7 @@ from sageaudit.domain.usage.series import (
     UNKNOWN,
     States,
     combine_states,
+    leading_periods,
     mean,
     select_points,
     shared_periods,
@@ -106,6 +107,7 @@ def host_activities(usage: Measurements) -> list[HostActivity]:
     for host, host_states in activity_by_host(usage).items():
         idle_tail_periods = len(idle_end(host_states))
         first_work_period = max(host_states.find(ACTIVE, opening), opening)
+        # Unknown periods right before the first work count as work.
         first_work_period = host_states.rfind(IDLE, 0, first_work_period) + 1
         activities.append(
             HostActivity(
@@ -124,7 +126,10 @@ def idle_end(states: States) -> range:
 
 
 def _host_standstill_tail(usage: Measurements, host: str, idle_tail_periods: int) -> int:
-    """Returns the length of the standstill in which a host ends; 0 up to `idle_tail_periods`."""
+    """Returns the length of the standstill at the end of a host's series.
+
+    0 if it cannot be longer than `idle_tail_periods`.
+    """
     if len(idle_end(usage.gpu_states.get(host, b""))) <= idle_tail_periods:
         return 0
     series = {
@@ -266,7 +271,7 @@ def idle_head(usage: Measurements) -> range:
     for start in starts:
         if any(ACTIVE in gpus[:start] for gpus in usage.gpu_states.values()):
             break
-        stop = start + len(usage.states[start:]) - len(usage.states[start:].lstrip(bytes([IDLE])))
+        stop = start + leading_periods(usage.states[start:], IDLE)
         if ACTIVE in usage.states[stop:]:
             heads.append(range(start, stop))
     return max(heads, key=len)
@@ -278,8 +283,8 @@ def periods_before_gpu(usage: Measurements) -> range:
     Empty if no GPU ever works, or if points are missing.
     """
     states = combine_states(list(usage.gpu_states.values()))
-    start = len(states) - len(states.lstrip(bytes([UNKNOWN])))
-    end = len(states) - len(states[start:].lstrip(bytes([IDLE])))
+    start = leading_periods(states, UNKNOWN)
+    end = start + leading_periods(states[start:], IDLE)
     if start > opening_periods(usage) or end >= len(states) or states[end] != ACTIVE:
         return range(0)
     return range(start, end)

@@ -32,6 +32,7 @@ from sageaudit.domain.usage.series import (
     combine_states,
     cpu_states,
     gpu_states,
+    leading_periods,
     mean_of_hosts,
     percentile_of_busiest,
     select_points,
@@ -244,10 +245,10 @@ class Measurements(Struct, frozen=True, dict=True):
             between_pauses[pause.start : pause.stop] = bytes(len(pause))
         if ACTIVE not in kept:
             return self
-        origin = self.points - len(self.states.lstrip(bytes([UNKNOWN])))
+        origin = leading_periods(self.states, UNKNOWN)
         if self.is_idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
             kept[:origin] = bytes([IDLE]) * origin
-        start = self.points - len(kept.lstrip(bytes([IDLE])))
+        start = leading_periods(kept, IDLE)
         stop = len(kept.rstrip(bytes([IDLE])))
         periods = list(state_ranges(between_pauses, 1, range(start, stop)))
         points = sum(map(len, periods))
@@ -311,10 +312,6 @@ class Measurements(Struct, frozen=True, dict=True):
     def is_idle(self, period: int) -> bool:
         """Returns whether every host is known to be idle in the period at this index."""
         return self.states[period] == IDLE
-
-    def is_active(self, period: int) -> bool:
-        """Returns whether any host is known to be active in the period at this index."""
-        return self.states[period] == ACTIVE
 
     @property
     def seconds(self) -> int:

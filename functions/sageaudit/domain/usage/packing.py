@@ -25,7 +25,8 @@ _MISSING_TENTHS = 0xFFFF
 _SAMPLE_HOSTS = 4
 """How many hosts' series are packed to estimate the size of all."""
 _SAMPLE_MARGIN = 1.5
-"""All series are packed if this many times the limit would hold the estimate: hosts differ."""
+"""All series are packed if their estimated size is at most this many times the limit, since hosts
+differ."""
 
 
 def pack(usage: Measurements, max_bytes: int) -> tuple[bytes, str | None]:

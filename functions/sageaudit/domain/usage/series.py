@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cached_property, partial, reduce
 from itertools import chain, compress
 from operator import or_
-from typing import TypeVar, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -55,9 +55,6 @@ _GAPS = re.compile(rb"\x02\x02*")
 _GAP_AFTER_IDLE = re.compile(rb"\x00(\x02\x02*)(?=(\x00)|\Z)")
 _IS_PRESENT = bytes.maketrans(bytes([0, UNKNOWN]), bytes([1, 0]))
 _ACTIVE_WINS = bytes.maketrans(bytes([ACTIVE | UNKNOWN]), bytes([ACTIVE]))
-
-
-T = TypeVar("T")
 
 
 class Series(Struct, frozen=True, dict=True):
@@ -158,13 +155,12 @@ class Series(Struct, frozen=True, dict=True):
     @property
     def recorded_periods(self) -> range:
         """The periods from the first point to the last."""
-        unknown = bytes([UNKNOWN])
-        start = len(self.missing) - len(self.missing.lstrip(unknown))
-        return range(start, len(self.missing.rstrip(unknown)))
+        stop = len(self.missing.rstrip(bytes([UNKNOWN])))
+        return range(leading_periods(self.missing, UNKNOWN), stop)
 
     @property
     def tenths(self) -> list[int | None]:
-        """The points in tenths of a percent, as they are stored."""
+        """The points in tenths of a percent."""
         return [None if value is None else round(value * 10) for value in self.values]
 
     def slice(self, start: int, stop: int) -> Series:
@@ -182,6 +178,11 @@ class Series(Struct, frozen=True, dict=True):
             [self.missing[stretch.start : stretch.stop] for stretch in periods]
         )
         return line
+
+
+def leading_periods(states: States | bytearray, state: int) -> int:
+    """Returns how many periods at the start have this state."""
+    return len(states) - len(states.lstrip(bytes([state])))
 
 
 def longest_run(missing: States) -> int:
@@ -274,7 +275,7 @@ def pairs(
 def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
     """Returns whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100).
 
-    None for each if `vcpu` is unknown.
+    UNKNOWN for each if `vcpu` is unknown.
     """
     if vcpu is None:
         return bytes([UNKNOWN]) * len(percents)
@@ -395,5 +396,5 @@ def standstills(
 def _blips(still: bytearray, neighbours: int) -> list[int]:
     idle = re.escape(bytes([IDLE]))
     margin = idle * neighbours
-    pattern = re.compile(b"(?<=%b)[^%b](?=%b)" % (margin, idle, margin), re.DOTALL)
+    pattern = re.compile(b"(?<=%b)[^%b](?=%b)" % (margin, idle, margin))
     return [match.start() for match in pattern.finditer(still)]

@@ -76,10 +76,6 @@ def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
     return text
 
 
-def _waiting_text(summary: AuditSummary) -> str:
-    return "-" if summary.never_started else _minutes_text("waiting_s")(summary)
-
-
 def _hours_text(summary: AuditSummary) -> str:
     return "-" if summary.instance_s is None else f"{summary.instance_s / 3600:,.1f}"
 
@@ -141,7 +137,7 @@ COLUMNS = (
     TableColumn("Idle", figure=lambda amounts: amounts.idle),
     TableColumn("Instances", _field_text("instance_count"), is_number=True),
     TableColumn("Minutes", _minutes_text("duration_s"), is_number=True),
-    TableColumn("Waiting (min)", _waiting_text, is_number=True, only_if_varying=True),
+    TableColumn("Waiting (min)", _minutes_text("waiting_s"), is_number=True, only_if_varying=True),
     TableColumn("Instance hours", _hours_text, is_number=True),
     TableColumn("Storage", _usd_text("storage_usd"), is_number=True, only_if_varying=True),
     TableColumn("Warm pool", _usd_text("warm_pool_usd"), is_number=True, only_if_varying=True),

@@ -241,7 +241,9 @@ def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
         points = [value for value in neighbours if value is not None]
         rises = [after - before >= _MIN_RISE_POINTS for before, after in pairwise(points)]
         is_filling.append(all(rises) if len(rises) == _MIN_RISES else None)
-    return True if any(is_filling) else None if None in is_filling or not is_filling else False
+    if True in is_filling:
+        return True
+    return False if is_filling and None not in is_filling else None
 
 
 def _summary(case: api.JobCase, start: IdleStart, wait_periods: range) -> str:

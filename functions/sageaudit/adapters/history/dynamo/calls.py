@@ -235,7 +235,7 @@ def _condition_arguments(
 def _read_answer(
     response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
 ) -> None:
-    """Reads an answer's JSON, so that the SDK does not: binary values stay Base64.
+    """Decodes an answer's JSON before the SDK parses it. Binary values stay Base64.
 
     The SDK looks up each attribute's ten possible types in its model. For the 50 earlier runs of a
     family, this is two thirds of an audit's time. Answers of errors and odd ones are left to it.

@@ -257,7 +257,7 @@ class SqliteHistory:
             reader = rows.partial_reader(frozenset({*fields, "key", "ended_at", "due_at"}))
             read, columns = reader.read, reader.columns
             if query.index is RunIndex.FAMILY:
-                read = reader.read_again
+                read = reader.read_cached
         values = self._rows.read_each(read, self._walk(query, ended_before, page_size, columns))
         return cast("Iterator[Row]", values)
 

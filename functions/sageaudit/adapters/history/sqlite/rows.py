@@ -344,8 +344,9 @@ def column_name(name: str) -> str:
 class PartialReader:
     """Reads some fields of the summary in a run's row, from its `columns`.
 
-    `read_again` does the same with a cache: each audit of a family reads up to 50 earlier runs, and
-    all but one of them are those of the audit before. A changed row is another key of the cache.
+    `read_cached` does the same with a cache: each audit of a family reads up to 50 earlier runs,
+    and all but one of them are those of the audit before. A changed row is another key of the
+    cache.
     """
 
     def __init__(self, field_names: Collection[str]) -> None:
@@ -355,7 +356,7 @@ class PartialReader:
         self.columns = (*key_columns, *map(column_name, self._plan.names))
         self._plan_start = len(key_columns)
         cached = lru_cache(_CACHED_RUNS)(self.read)
-        self.read_again = lambda row: cached(row[:])
+        self.read_cached = lambda row: cached(row[:])  # a slice is a tuple, which can be hashed
 
     def read(self, columns: Sequence[Any]) -> PartialSummary:
         """Reads the summary. Raises one of PARSE_ERRORS for other columns."""
