@@ -122,8 +122,12 @@ def pruned_model(model: Mapping[str, Any], operation_names: Collection[str]) -> 
         if name not in shapes:
             shapes[name] = model["shapes"][name]
             unread += _shape_names(shapes[name])
-    parts = {**model, "operations": operations, "shapes": shapes}
-    return {key: _without_descriptions(part) for key, part in parts.items()}
+    # The SDK requires the descriptions of other parts, such as `clientContextParams`.
+    return {
+        **model,
+        "operations": _without_descriptions(operations),
+        "shapes": _without_descriptions(shapes),
+    }
 
 
 def pruned_endpoints(endpoints: Mapping[str, Any], prefixes: Collection[str]) -> dict[str, Any]:

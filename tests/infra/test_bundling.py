@@ -374,3 +374,53 @@ def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: s
         timeout=300,
     )
     assert result.returncode == 0, result.stderr
+
+
+SEND_EACH = """
+import sys
+asset, *actions = sys.argv[1:]
+sys.path[:] = [entry for entry in sys.path if "site-packages" not in entry] + [asset]
+import boto3
+from botocore import xform_name
+from botocore.config import Config
+
+class Sent(Exception):
+    pass
+
+def stop(**_):
+    raise Sent
+
+PARAMETERS = {
+    "s3": {"Bucket": "bucket", "Key": "key", "Body": b"text"},
+    "sqs": {"QueueUrl": "https://sqs.us-east-1.amazonaws.com/111122223333/queue"},
+}
+for region in ("us-east-1", "cn-north-1", "us-gov-west-1"):
+    for action in actions:
+        service, _, operation = action.partition(":")
+        config = Config(parameter_validation=False, retries={"total_max_attempts": 1})
+        client = boto3.client(service, region, config=config)
+        client.meta.events.register("before-send", stop)
+        try:
+            getattr(client, xform_name(operation))(**PARAMETERS.get(service, {}))
+        except Sent:
+            continue
+        raise AssertionError(action)
+"""
+
+
+def test_each_called_operation_is_sent_with_the_models_of_the_asset(local_asset: Path) -> None:
+    """In all partitions. The SDK reads some parts of a model only when a request is made."""
+    actions = [
+        f"{service}:{operation}"
+        for service in left_out.called_services()
+        for operation in sorted(left_out.called_operations(service))
+    ]
+    result = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", "-c", SEND_EACH, str(local_asset), *actions],
+        env=starts.ENVIRONMENT | {"LAMBDA_TASK_ROOT": str(local_asset)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr

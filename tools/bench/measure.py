@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = Path(__file__).parent / "samples"
 MAX_ROUNDS = 9
 MIN_ROUNDS = 3
-ROUNDS_S = 15
+ROUNDS_S = 6
 """After this many seconds, no round is begun if there are MIN_ROUNDS."""
 THREE_DIGITS = 100
 DIGITS = 4

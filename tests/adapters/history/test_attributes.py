@@ -94,7 +94,13 @@ def test_items_are_read_as_by_boto3(item: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>", b"[]", b'{"Items": 7}', b'{"Items": [{"a": {"Q": "b"}}]}', b"{}"]
+    "body",
+    [
+        *(b"<html>", b"[]", b'{"Items": 7}', b'{"Items": [{"a": {"Q": "b"}}]}', b"{}"),
+        b'{"Items": [{"a": {"S": "\xff"}}]}',
+        b'{"Items": ' + b"[" * 3_000 + b"]" * 3_000 + b"}",
+    ],
+    ids=range(7),
 )
 def test_an_odd_answer_is_unavailable(body: bytes) -> None:
     """Such as the page of a proxy: it may be better the next time."""

@@ -115,3 +115,13 @@ def test_whole_numbers_add_up_as_decimals_do(parts: list[Sums]) -> None:
 def test_an_amount_is_the_same_in_micro_dollars(usd: Decimal) -> None:
     """No digit is lost, as amounts are stored with six decimals."""
     assert from_micro_usd(to_micro_usd(usd)) == usd
+
+
+@pytest.mark.parametrize("changes", [{"waiting_s": 10**30}, {"total_usd": Decimal(10) ** 20}])
+def test_a_figure_that_no_job_has_makes_its_audit_unreadable(changes: dict[str, Any]) -> None:
+    """A stored item that somebody has changed would otherwise stop the sums of all others."""
+    with SqliteHistory() as history:
+        fill(history)
+        summary = next(iter(history.runs(QUERIES["account"])))
+    with pytest.raises(ValueError, match="too large"):
+        SumPart.from_summary("label", replace(summary, **changes))

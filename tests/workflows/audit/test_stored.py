@@ -92,12 +92,23 @@ def quiet(hosts: int, points: int) -> Measurements:
     return replace(usage, points=points, series=series)
 
 
+def idle_beside_leader(hosts: int, points: int) -> Measurements:
+    """The first host has noise, the others have the same figure all the time."""
+    usage, idle = noise(1, points, 5), Series((0.2,) * points)
+    others = {f"train/algo-{n}": idle for n in range(2, hosts + 1)}
+    series = {metric: {**lines, **others} for metric, lines in usage.series.items()}
+    return replace(usage, hosts_expected=hosts, series=series)
+
+
 @pytest.mark.parametrize(
     ("usage", "kept_hosts"),
     [
         pytest.param(noise(16, 1440, 5), 16, id="115,000 points of noise"),
         pytest.param(quiet(48, 1440), 48, id="346,000 points of a steady job"),
         pytest.param(noise(48, 1440, 5), 2, id="346,000 points of noise"),
+        pytest.param(
+            idle_beside_leader(200, 1440), 200, id="1,440,000 points beside a busy leader"
+        ),
     ],
 )
 def test_all_hosts_are_kept_if_they_fit(usage: Measurements, kept_hosts: int) -> None:

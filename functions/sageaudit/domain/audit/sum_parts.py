@@ -18,6 +18,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 _DIGITS = 6
+_MAX_FIGURE = 2**63 - 1
+"""SQLite and `array` store no larger numbers."""
 Numbers = Mapping[str, int]
 """Counts, and amounts in micro-dollars, by the name of their field. Zeros are left out."""
 UsageFigures = Mapping[str, int | None]
@@ -113,11 +115,15 @@ class RunFigures(Struct, frozen=True, array_like=True):
 
     @classmethod
     def from_summary(cls, summary: AuditSummary) -> RunFigures:
-        """Returns the figures in a summary."""
-        figures = (getattr(summary, name) for name in FIGURE_FIELDS)
-        return cls(
-            *(to_micro_usd(figure) if isinstance(figure, Decimal) else figure for figure in figures)
-        )
+        """Returns the figures in a summary. Raises ValueError for one above 64 bits."""
+        fields_of_summary = (getattr(summary, name) for name in FIGURE_FIELDS)
+        figures = [
+            to_micro_usd(figure) if isinstance(figure, Decimal) else figure
+            for figure in fields_of_summary
+        ]
+        if any(figure is not None and abs(figure) > _MAX_FIGURE for figure in figures):
+            raise ValueError("a figure is too large to be added up")
+        return cls(*figures)
 
 
 FIGURE_FIELDS = tuple(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import struct
 import zlib
 from collections.abc import Mapping
@@ -22,11 +21,6 @@ from sageaudit.domain.usage.series import Series
 
 _MISSING_TENTHS = 0xFFFF
 """Stands for a missing point. Others have at most 1,000 tenths."""
-_SAMPLE_HOSTS = 4
-"""How many hosts' series are packed to estimate the size of all."""
-_SAMPLE_MARGIN = 1.5
-"""All series are packed if their estimated size is at most this many times the limit, since hosts
-differ."""
 
 
 def pack(usage: Measurements, max_bytes: int) -> tuple[bytes, str | None]:
@@ -37,7 +31,7 @@ def pack(usage: Measurements, max_bytes: int) -> tuple[bytes, str | None]:
     """
     curves = _compress_json({name: _packed_curve(curve) for name, curve in usage.curves.items()})
     no_curves, left = _compress_json({}), max_bytes - len(curves)
-    if _may_fit(usage, left) and (packed := _pack_series(usage, usage.series, left)):
+    if packed := _pack_series(usage, usage.series, left):
         return curves + packed, None
     extremes = {metric: _extreme_hosts(hosts) for metric, hosts in usage.series.items()}
     if packed := _pack_series(usage, extremes, left):
@@ -46,23 +40,6 @@ def pack(usage: Measurements, max_bytes: int) -> tuple[bytes, str | None]:
     if packed:
         return no_curves + packed, "series of the extreme hosts alone; no curves"
     return b"", "the series were too large to keep"
-
-
-def _may_fit(usage: Measurements, max_bytes: int) -> bool:
-    """Returns False if all series are too large, by the size of a few hosts' series.
-
-    Series of at most one point per byte are not estimated, since they nearly always fit.
-    """
-    hosts = usage.hosts
-    if usage.points * sum(map(len, usage.series.values())) <= max_bytes:
-        return True
-    sample = set(hosts[:: math.ceil(len(hosts) / _SAMPLE_HOSTS)])
-    series = {
-        metric: {host: line for host, line in lines.items() if host in sample}
-        for metric, lines in usage.series.items()
-    }
-    max_sample_bytes = math.ceil(max_bytes * _SAMPLE_MARGIN * len(sample) / len(hosts))
-    return _pack_series(usage, series, max_sample_bytes) is not None
 
 
 def _pack_series(

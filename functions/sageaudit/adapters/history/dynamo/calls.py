@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Clamped, Context, Decimal, Inexact, Overflow, Rounded, Underflow
 from typing import Any
 
@@ -20,7 +20,7 @@ from sageaudit.adapters.aws.clients import (
 )
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TABLE, Index
-from sageaudit.errors import TableNotFound, Throttled
+from sageaudit.errors import PARSE_ERRORS, TableNotFound, Throttled
 
 _MAX_LIMIT = 1_000
 """The maximum Limit. A page of 1 MB has fewer items."""
@@ -124,7 +124,7 @@ class DynamoTable:
             with parse_errors("dynamodb"):
                 page = [_from_dynamo(item) for item in require_key(answer, "Items")]
             yield from page
-            if "LastEvaluatedKey" not in answer:
+            if not answer.get("LastEvaluatedKey"):
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
             if "Limit" in request:
@@ -240,11 +240,13 @@ def _read_answer(
     The SDK looks up each attribute's ten possible types in its model. For the 50 earlier runs of a
     family, this is two thirds of an audit's time. Answers of errors and odd ones are left to it.
     """
-    with suppress(msgspec.DecodeError):
+    try:
         answer = msgspec.json.decode(response_dict["body"])
-        if response_dict["status_code"] < _ERROR_STATUS and isinstance(answer, dict):
-            customized_response_dict |= answer
-            response_dict["body"] = b"{}"
+    except PARSE_ERRORS:
+        return
+    if response_dict["status_code"] < _ERROR_STATUS and isinstance(answer, dict):
+        customized_response_dict |= answer
+        response_dict["body"] = b"{}"
 
 
 def _to_dynamo(item: Mapping[str, Any]) -> Item:
