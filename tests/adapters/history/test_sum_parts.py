@@ -121,7 +121,7 @@ def test_an_amount_is_the_same_in_micro_dollars(usd: Decimal) -> None:
 def test_a_figure_that_no_job_has_makes_its_audit_unreadable(changes: dict[str, Any]) -> None:
     """A stored item that somebody has changed would otherwise stop the sums of all others."""
     with SqliteHistory() as history:
-        fill(history)
+        fill(history, 20)
         summary = next(iter(history.runs(QUERIES["account"])))
     with pytest.raises(ValueError, match="too large"):
         SumPart.from_summary("label", replace(summary, **changes))
