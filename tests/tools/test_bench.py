@@ -8,7 +8,7 @@ import pytest
 from tools.bench import results
 from tools.bench.measure import ROOT, SAMPLES, Checkout, Row, sample_alternately
 from tools.bench.parts import PARTS
-from tools.bench.results import keep_part, load_results
+from tools.bench.results import keep_row, load_results
 from tools.bench.samples import PEER
 from tools.pages.performance import steepest_exponent, tables
 
@@ -71,9 +71,9 @@ def test_a_figure_that_is_measured_again_is_replaced(
     first, second = (
         Row("a", "ms", (figure,), (4.0,), {"floor": (1.0,)}, "2 ms") for figure in (1.0, 2.0)
     )
-    keep_part("one", [first], ROOT)
-    keep_part("two", [first], None)
-    keep_part("one", [second], ROOT)
+    keep_row("one", first, ROOT)
+    keep_row("two", first, None)
+    keep_row("one", second, ROOT)
     assert [(result.part, result.row) for result in load_results()] == [
         ("one", second),
         ("two", first),

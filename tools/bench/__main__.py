@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.bench.measure import SAMPLES, Row, measure_sample
 from tools.bench.parts import COUNTED, PARTS
-from tools.bench.results import RESULTS, keep_part
+from tools.bench.results import RESULTS, keep_row
 
 
 def main() -> int:
@@ -32,12 +32,10 @@ def main() -> int:
         return 2
     for name in chosen.parts or all_parts:
         print(f"\n{name}", flush=True)
-        rows = []
         for row in _rows(name, chosen.base, chosen.only):
-            rows.append(row)
             print(row, flush=True)
-        if chosen.keep:
-            keep_part(name, rows, None if name in COUNTED else chosen.base)
+            if chosen.keep:
+                keep_row(name, row, chosen.base if row.before else None)
     return 0
 
 

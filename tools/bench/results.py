@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -37,14 +36,13 @@ def load_results() -> list[Result]:
     return _DECODER.decode_lines(RESULTS.read_bytes()) if RESULTS.exists() else []
 
 
-def keep_part(part: str, rows: Sequence[Row], base: Path | None) -> None:
-    """Stores figures of a part, which replace those of the same labels."""
+def keep_row(part: str, row: Row, base: Path | None) -> None:
+    """Stores a figure of a part, which replaces that of the same label."""
     before = _commit(base) if base else None
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     results = {(result.part, result.row.label): result for result in load_results()}
-    for row in rows:
-        day = datetime.now(UTC).date()
-        results[part, row.label] = Result(part, _commit(ROOT), before, day, machine, row)
+    day = datetime.now(UTC).date()
+    results[part, row.label] = Result(part, _commit(ROOT), before, day, machine, row)
     ordered = sorted(results.values(), key=lambda result: result.part)
     RESULTS.write_bytes(msgspec.json.Encoder().encode_lines(ordered))
 

@@ -41,6 +41,7 @@ from sageaudit.adapters.history.sqlite import schema
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, AuditEntry, RecordResult, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
 from sageaudit.queries import answer
@@ -322,7 +323,7 @@ _FILTERS: Sequence[tuple[str, str, Mapping[str, Any]]] = (
     ("by owner, --tag team=team-3", "owner", {"tag": "team=team-3"}),
     ("by week, --image pytorch", "week", {"image": "pytorch"}),
     ("by family, --rule gpu-idle", "family", {"rule": "gpu-idle"}),
-    ("by family, --severity medium", "family", {"severity": "medium"}),
+    ("by family, --severity medium", "family", {"severity": Severity.MEDIUM}),
 )
 _CURVE = (1_000, 10_000, 100_000, 1_000_000)
 _DUCKDB_SUMS = "count(*), sum(total_usd), sum(avoidable_usd), sum(lost_usd) FROM read_csv({})"
@@ -346,7 +347,10 @@ MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
     "top": ("CPU s", partial(_cpu_s, partial(_page, SortOrder.WASTE, 10))),
     "peer: DuckDB top from the CSV": (
         "CPU s",
-        partial(_duckdb_s, "SELECT * FROM read_csv({}) ORDER BY waste_usd DESC LIMIT 10"),
+        partial(
+            _duckdb_s,
+            "SELECT job, total_usd, waste_usd FROM read_csv({}) ORDER BY waste_usd DESC LIMIT 10",
+        ),
     ),
     "history, a page of 50": ("CPU s", partial(_cpu_s, partial(_page, SortOrder.NEWEST, 50))),
     "export": ("CPU s", lambda: _written("export")[0]),
