@@ -16,7 +16,7 @@ _COLUMNS = (
     *("image,week", "status,region", "usage_type,day", "rule,owner"),
     *("family, --min-usd 0.01", "family, --min-percent 10", "owner, --min-hours 0.1"),
     *("owner, --tag team=team-3", "week, --image pytorch"),
-    *("family, --rule gpu-idle", "family, --severity medium"),
+    *("family, --rule gpu-idle", "family, --severity low"),
 )
 _PACKED = (
     *("1 host of an hour", "1 host of a day", "a curve of 5,000 points"),

@@ -323,7 +323,7 @@ _FILTERS: Sequence[tuple[str, str, Mapping[str, Any]]] = (
     ("by owner, --tag team=team-3", "owner", {"tag": "team=team-3"}),
     ("by week, --image pytorch", "week", {"image": "pytorch"}),
     ("by family, --rule gpu-idle", "family", {"rule": "gpu-idle"}),
-    ("by family, --severity medium", "family", {"severity": Severity.MEDIUM}),
+    ("by family, --severity low", "family", {"severity": Severity.LOW}),
 )
 _CURVE = (1_000, 10_000, 100_000, 1_000_000)
 _DUCKDB_SUMS = "count(*), sum(total_usd), sum(avoidable_usd), sum(lost_usd) FROM read_csv({})"

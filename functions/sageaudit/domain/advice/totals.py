@@ -34,7 +34,7 @@ _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 LOOK_BACK_DAYS = 180
 """The number of days whose runs are read for recommendations. Our choice."""
 
-SAGEAUDIT_MONTH_USD = Decimal("10.13")
+SAGEAUDIT_MONTH_USD = Decimal("10.15")
 """What a deployment costs a month in USD, without jobs."""
 SAGEAUDIT_JOB_USD = Decimal("0.00061")
 """What sageaudit costs for a job in USD, including checks while the job ran."""

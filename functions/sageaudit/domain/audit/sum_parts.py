@@ -19,7 +19,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 _DIGITS = 6
 _MAX_FIGURE = 2**63 - 1
-"""SQLite and `array` store no larger numbers."""
+"""SQLite and arrays store no larger numbers."""
 Numbers = Mapping[str, int]
 """Counts, and amounts in micro-dollars, by the name of their field. Zeros are left out."""
 UsageFigures = Mapping[str, int | None]
