@@ -19,6 +19,8 @@ from sageaudit.domain.usage.measure import devices_per_host
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, MissingMetrics
 from sageaudit.domain.usage.series import Series
 
+_FAR_TOO_LARGE = 4
+"""Packing ends at a quarter of the limit if all series would have this many times the limit."""
 _MISSING_TENTHS = 0xFFFF
 """Stands for a missing point. Others have at most 1,000 tenths."""
 
@@ -59,13 +61,15 @@ def _pack_series(
         "missing": {m.value: astuple(missing) for m, missing in usage.missing.items()},
         "notes": usage.notes,
     }
-    lines = (line for hosts in series.values() for line in hosts.values())
+    lines = [line for hosts in series.values() for line in hosts.values()]
     compressor = zlib.compressobj(level=1)
     packed = compressor.compress(json.dumps(document, separators=(",", ":")).encode() + b"\n")
-    for points in map(_packed_points, lines):
-        if len(packed) > max_bytes:
-            return None  # the rest of a large job would be compressed in vain
-        packed += compressor.compress(points)
+    for number, line in enumerate(lines):
+        # What is compressed of a job that does not fit is thrown away.
+        is_far_too_large = len(packed) * len(lines) > _FAR_TOO_LARGE * max_bytes * number
+        if len(packed) > max_bytes or (len(packed) > max_bytes // 4 and is_far_too_large):
+            return None
+        packed += compressor.compress(_packed_points(line))
     packed += compressor.flush()
     return packed if len(packed) <= max_bytes else None
 
