@@ -38,7 +38,7 @@ PARTS: Mapping[str, Mapping[str, Goal]] = {
         for runs in (1, 20)
     },
     "large_jobs": {
-        **{f"pack {name}": Goal((f"pack {name}",), "at most the audit") for name in _PACKED},
+        **{f"pack {name}": Goal((f"audit_job, {name}",), "at most 1 times") for name in _PACKED},
         **{
             f"points to audit, {hosts} hosts, {change}": Goal(
                 (f"points to audit, {hosts} hosts, complete",), "at most 1.3 times"

@@ -242,34 +242,36 @@ def answers_ms(share_missing: float) -> float:
 
 _client = cache(_Client)
 _MONTH_S = DAYS * 24 * HOUR_S
+PACK, AUDIT = "pack ", "peer: audit_job, "
+"""The prefixes of the label of packing a job, and of its peer, the audit of the same job."""
 MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
     **{
-        f"{peer}pack 1 host of {name}": ("ms", partial(pack_ms, 1, seconds, is_peer=bool(peer)))
+        f"{prefix}1 host of {name}": ("ms", partial(pack_ms, 1, seconds, is_peer=prefix != PACK))
         for name, seconds in (("an hour", HOUR_S), ("a day", 24 * HOUR_S))
-        for peer in ("", "peer: ")
+        for prefix in (PACK, AUDIT)
     },
     **{
-        f"{peer}pack by hosts, n={hosts}": (
+        f"{prefix}by hosts, n={hosts}": (
             "ms",
-            partial(pack_ms, hosts, _MONTH_S, is_peer=bool(peer)),
+            partial(pack_ms, hosts, _MONTH_S, is_peer=prefix != PACK),
         )
         for hosts in PACKED_HOSTS
-        for peer in ("", "peer: ")
+        for prefix in (PACK, AUDIT)
     },
     **{
-        f"{peer}pack curves, n={curves}": (
+        f"{prefix}curves, n={curves}": (
             "ms",
-            partial(pack_curves_ms, curves, 1440, is_peer=bool(peer)),
+            partial(pack_curves_ms, curves, 1440, is_peer=prefix != PACK),
         )
         for curves in CURVES
-        for peer in ("", "peer: ")
+        for prefix in (PACK, AUDIT)
     },
     **{
-        f"{peer}pack a curve of {LONG_CURVE:,} points": (
+        f"{prefix}a curve of {LONG_CURVE:,} points": (
             "ms",
-            partial(pack_curves_ms, 1, LONG_CURVE, is_peer=bool(peer)),
+            partial(pack_curves_ms, 1, LONG_CURVE, is_peer=prefix != PACK),
         )
-        for peer in ("", "peer: ")
+        for prefix in (PACK, AUDIT)
     },
     **{
         f"{'' if CHANGES[change] else 'peer: '}points to audit, {hosts} hosts, {change}": (
