@@ -5,9 +5,6 @@ compares the report's 250,000 jobs with a history of one other job. The peer is 
 the same file: it reads the file as text, sums cost and quantity by job and usage type, as
 `reconcile` needs, or by day and usage type, as `prices learn` needs, and Python fetches the rows.
 The report stays in BENCH_FOLDER.
-
-To repeat: `PYTHONPATH=functions:. .venv/bin/python tools/bench/samples/cost_reports.py`, which
-prints one sample of each.
 """
 
 from __future__ import annotations
@@ -124,8 +121,3 @@ MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
         partial(sum_cpu_s, "left(line_item_usage_start_date, 10)"),
     ),
 }
-
-
-if __name__ == "__main__":
-    for label, (unit, take_sample) in MEASURED.items():
-        print(f"{take_sample():10,.2f} {unit:8} {label}", flush=True)

@@ -6,7 +6,7 @@ BENCH_FOLDER. That of 1,000,000 is made from it: its runs ten times, each 31 day
 another name, without documents and details, which no list reads.
 
 The peer of sums and tops is DuckDB, which answers the same question from the CSV of `export`; that
-of an export and a report is a SELECT of all runs. To repeat: call any entry of MEASURED.
+of an export and a report is a SELECT of all runs.
 """
 
 from __future__ import annotations

@@ -6,9 +6,6 @@
 - "points to audit": `measure` and `audit_job` of five series of each host, a point every 5 minutes
   of 28 days. Points are missing, or hosts are idle. The peer is the job whose points are complete.
 - "answers": CloudWatch's answers about 200 series of 1,344 points, from moments to series.
-
-To repeat: `PYTHONPATH=functions:. .venv/bin/python tools/bench/samples/large_jobs.py`, which prints
-one sample of each.
 """
 
 from __future__ import annotations
@@ -289,8 +286,3 @@ MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
         for share in (0.0, 0.001, 0.01, 0.1)
     },
 }
-
-
-if __name__ == "__main__":
-    for label, (unit, take_sample) in MEASURED.items():
-        print(f"{take_sample():10,.1f} {unit:8} {label}", flush=True)

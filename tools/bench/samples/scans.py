@@ -4,9 +4,6 @@ The recordings are made-up training jobs of one host and one hour, of one family
 figure of a scan is the last jobs' share, when each job of the family already has its 50 earlier
 runs. The peer of `sageaudit.audit` is `audit_job` alone, of the same jobs with new measurements.
 Recordings, and histories of the family's runs before, stay in BENCH_FOLDER.
-
-To repeat: `PYTHONPATH=functions:. .venv/bin/python tools/bench/samples/scans.py`, which prints one
-sample of each.
 """
 
 from __future__ import annotations
@@ -202,8 +199,3 @@ MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
         for files in FOLDER_FILES
     },
 }
-
-
-if __name__ == "__main__":
-    for label, (unit, take_sample) in MEASURED.items():
-        print(f"{take_sample():10,.2f} {unit:9} {label}", flush=True)

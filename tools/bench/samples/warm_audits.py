@@ -4,7 +4,6 @@ The local AWS audits runs of one family, and the answers to `audit` are recorded
 `audit` is built again, and its requests are answered with these bytes below botocore: the SDK
 serializes, signs and parses, but nothing is sent. Each record is a batch of its own, about a job of
 a new name. The peer makes the same requests with boto3's own settings, and does nothing else.
-Repeat with `python -m tools.bench`.
 """
 
 from __future__ import annotations
