@@ -34,12 +34,13 @@ _BUILDERS = tuple(
     Path(path) for path in (__file__, byte_code.__file__, file_tree.__file__, left_out.__file__)
 )
 NOT_ON_LAMBDA = (
-    "api.py",
+    "api",
     "cli",
     "output/terminal",
     "adapters/billing",
     "adapters/history/sqlite",
     "workflows/recordings",
+    "workflows/check_files.py",
     "workflows/preview.py",
     "workflows/live.py",
     "workflows/scan",

@@ -10,31 +10,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sageaudit.adapters.files.exact_json import to_json
-    from sageaudit.api import AuditHistory, audit
+    from sageaudit.api.documents import audit, check
+    from sageaudit.api.history import AuditHistory
     from sageaudit.domain.audit.document import AuditDocument
     from sageaudit.domain.audit.summary import AuditSummary
     from sageaudit.errors import SageauditError
     from sageaudit.queries.changes import SpendChange
     from sageaudit.queries.total import SumsRow
+    from sageaudit.workflows.check.document import CheckedFile
 
 __version__ = "0.1.0"
 __all__ = [
     "AuditDocument",
     "AuditHistory",
     "AuditSummary",
+    "CheckedFile",
     "RuleFinding",
     "SageauditError",
     "SpendChange",
     "SumsRow",
     "__version__",
     "audit",
+    "check",
     "to_json",
 ]
 _MODULES = {
-    "audit": "api",
+    "audit": "api.documents",
+    "check": "api.documents",
     "to_json": "adapters.files.exact_json",
     "AuditDocument": "domain.audit.document",
-    "AuditHistory": "api",
+    "AuditHistory": "api.history",
+    "CheckedFile": "workflows.check.document",
     "SageauditError": "errors",
     "AuditSummary": "domain.audit.summary",
     "RuleFinding": "domain.audit.record",

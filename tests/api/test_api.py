@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import sageaudit
 from sageaudit import AuditHistory
 from sageaudit.adapters.files.exact_json import from_json
-from sageaudit.api import SumFilters
+from sageaudit.api.history import SumFilters
 from sageaudit.cli.main import cli
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.queries.columns import FILTERS
@@ -185,3 +185,48 @@ def test_a_missing_history_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(sageaudit.SageauditError, match="name one history"):
         AuditHistory.open(tmp_path / "none.db", table="t")
     assert list(tmp_path.iterdir()) == []
+
+
+REQUEST = {
+    "TrainingJobName": "resnet-1",
+    "RoleArn": "arn:aws:iam::111122223333:role/train",
+    "AlgorithmSpecification": {
+        "TrainingImage": "111122223333.dkr.ecr.eu-west-1.amazonaws.com/train:1",
+        "TrainingInputMode": "File",
+    },
+    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+    "ResourceConfig": {"InstanceType": "ml.p3.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50},
+    "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
+}
+
+
+def test_a_request_is_checked_as_by_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(REQUEST), encoding="utf-8")
+    words = ["check", str(file), "--output", "json"]
+    printed = from_json(CliRunner().invoke(cli, words, standalone_mode=False).stdout)
+    checked = sageaudit.check(REQUEST)
+    assert checked["jobs"][0]["cost"]["at_most_usd"] > 0
+    assert [row["rule"] for row in checked["jobs"][0]["findings"]]
+    without_lines = from_json(sageaudit.to_json(checked))
+    for job in printed["jobs"]:
+        job["line"] = None
+        for finding in job["findings"]:
+            finding["line"] = None
+    assert without_lines["jobs"] == printed["jobs"]
+    assert from_json(sageaudit.to_json(sageaudit.check(file))) != without_lines  # it has lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"request": {"some": "thing"}}, "the request: "),
+        ({"request": REQUEST, "region": "Ireland"}, "Ireland is not a region"),
+        ({"request": REQUEST, "account": "1234"}, "1234 is not an account id"),
+        ({"request": REQUEST, "form": "job"}, "form='job' is none of training,"),
+        ({"request": "no-such-file.json"}, "no-such-file.json: cannot be read"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_sentence(arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(sageaudit.SageauditError, match=reason):
+        sageaudit.check(**arguments)

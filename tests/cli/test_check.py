@@ -20,13 +20,14 @@ from rich.console import Console
 from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.commands.check import OUTPUT_FORMATS, check_file
+from sageaudit.cli.commands.check import OUTPUT_FORMATS
 from sageaudit.cli.views import check as views
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
 from sageaudit.workflows.check.document import CheckFinding, sort_findings
 from sageaudit.workflows.check.run import RequestChecker
+from sageaudit.workflows.check_files import check_file
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES

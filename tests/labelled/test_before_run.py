@@ -18,12 +18,12 @@ import pytest
 
 from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.commands.check import check_file
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.request import FamilyHistory, PlannedJob
 from sageaudit.workflows.check.run import RequestChecker
+from sageaudit.workflows.check_files import check_file
 from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import click
 
-from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.aws.service_model import api_model
-from sageaudit.adapters.files import request_file, text_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
-from sageaudit.adapters.prices import sources
 from sageaudit.cli import options
 from sageaudit.cli.messages import print_json, print_message, show_result
 from sageaudit.cli.views import check as views
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.recognise import FileFormat, reject_non_request
-from sageaudit.errors import BadUsage, HistoryFileError, MalformedData, NoHistory
+from sageaudit.domain.request.recognise import FileFormat
+from sageaudit.errors import BadUsage, HistoryFileError, NoHistory
 from sageaudit.exits import Exit, worst_exit
 from sageaudit.output.terminal.layout import make_console
+from sageaudit.workflows import check_files
 from sageaudit.workflows.check.document import CheckedFile
-from sageaudit.workflows.check.run import RequestChecker, read_family
 
 _EPILOG = """\b
 Examples:
@@ -94,17 +88,14 @@ def check(
     if guides and output == "github":
         raise BadUsage("--guides cannot be used with --output github, which has only findings")
     with _history(history, table, profile, region) as source:
-        checks = RequestChecker(
-            policy=policy,
-            now=datetime.now(UTC),
+        checker = check_files.make_checker(
+            policy,
+            source.history if source else None,
             form=file_format,
             pipeline=pipeline,
-            model=api_model(),
-            markets=sources.offline_markets(),
-            region=_region(region),
+            region=region,
             account=options.check_account_id(account, "--account") if account else None,
-            default_region=lambda: open_session(profile, None).region_name,
-            read_family=partial(read_family, source.history) if source else None,
+            profile=profile,
             with_guides=guides,
         )
 
@@ -112,20 +103,8 @@ def check(
             _show(checked, output, no_color=no_color)
             return _exit_code(checked, fail_on)
 
-        tasks = (partial(check_file, checks, path) for path in dict.fromkeys(files))
+        tasks = (partial(check_files.check_file, checker, path) for path in dict.fromkeys(files))
         return worst_exit(show_result(task, show) for task in tasks)
-
-
-def check_file(checks: RequestChecker, path: str) -> CheckedFile:
-    """Checks all requests of a file. Raises BadUsage if it has none or cannot be read."""
-    name = text_file.display_name(path)
-    try:
-        request = request_file.read(path, reject_non_request)
-        return checks.check_file(request.name, request.document, request.line_numbers)
-    except MalformedData as error:
-        raise BadUsage(f"{name}: {error}") from error
-    except RecursionError as error:
-        raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
 
 
 def _history(
@@ -140,12 +119,6 @@ def _history(
         if not isinstance(error, NoHistory):
             print_message(f"{error}; the history is not used")
         return nullcontext()
-
-
-def _region(name: str | None) -> str | None:
-    if name is not None and not REGION.fullmatch(name):
-        raise BadUsage(f"--region {name} is not a region; a region looks like eu-west-1")
-    return name
 
 
 def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:

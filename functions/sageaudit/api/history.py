@@ -1,7 +1,4 @@
-"""The Python API of `import sageaudit`: audits of recordings, and queries of a history.
-
-A history is a file that `scan` writes, or the table of a deployment.
-"""
+"""Queries of a history from Python: of a file that `scan` writes, or of a deployment's table."""
 
 from __future__ import annotations
 
@@ -15,13 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from sageaudit.adapters.files.recording import find_recordings, only_recording
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, BadUsage, MalformedData
+from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.by import default_since, sum_by
 from sageaudit.queries.changes import SpendChange, find_changes
@@ -32,40 +27,7 @@ from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import parse_window
 
-_Path = str | os.PathLike[str]
 _MONTH = "30d"
-
-
-def audit(
-    recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None = None
-) -> AuditDocument:
-    """Audits a recorded job, without a call to AWS.
-
-    `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
-    it, or the parsed JSON of either. `policy` is a policy or its file; None means a new
-    installation's policy. Raises BadRecording or BadPolicy, each a SageauditError.
-    """
-    from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it imports every rule
-        audit_parsed_recording,
-        audit_recording,
-    )
-
-    chosen_policy = policy if isinstance(policy, Policy) else _load_policy(policy)
-    if not isinstance(recording, Mapping):
-        return audit_recording(Path(recording), chosen_policy)
-    try:
-        recordings = find_recordings(recording, "the recording")
-        return audit_parsed_recording(only_recording(recordings, "the recording"), chosen_policy)
-    except MalformedData as error:
-        raise BadRecording(str(error)) from error
-
-
-def _load_policy(path: _Path | None) -> Policy:
-    if path is None:
-        return Policy()
-    from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
-
-    return policy_file.load_policy(Path(path))
 
 
 class AuditFilters(TypedDict, total=False):
@@ -122,7 +84,7 @@ class AuditHistory:
     """
 
     def __init__(self, source: HistorySource) -> None:
-        self._source = source
+        self.source = source
 
     @classmethod
     def open(
@@ -143,7 +105,7 @@ class AuditHistory:
 
     def close(self) -> None:
         """Closes the history."""
-        self._source.close()
+        self.source.close()
 
     def __enter__(self) -> Self:
         return self
@@ -157,7 +119,7 @@ class AuditHistory:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<history {self._source.name}>"
+        return f"<history {self.source.name}>"
 
     def audits(
         self,
@@ -204,7 +166,7 @@ class AuditHistory:
         version. Raises JobNotFound for a name that no job has, and UnreadableItem if the stored
         audit cannot be read.
         """
-        history = self._source.history
+        history = self.source.history
         key = (
             job.key
             if isinstance(job, AuditSummary | RuleFinding)
@@ -273,7 +235,7 @@ class AuditHistory:
             filter_values["rule"] = catalogue.resolve_rule_name(filter_values["rule"])
         window = parse_window(since, until, _now(), with_today=with_today)
         question = make_question(window, parse_enum(SortOrder, sort, "sort"), filter_values)
-        return resolve_question(self._source.history, question)
+        return resolve_question(self.source.history, question)
 
 
 EnumT = TypeVar("EnumT", bound=Enum)

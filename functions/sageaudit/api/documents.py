@@ -1,0 +1,86 @@
+"""Audits of recordings and checks of requests from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files.recording import find_recordings, only_recording
+from sageaudit.api.history import AuditHistory, parse_enum
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.request.recognise import FileFormat
+from sageaudit.errors import BadRecording, MalformedData
+from sageaudit.workflows.check.document import CheckedFile
+
+_Path = str | os.PathLike[str]
+
+
+def audit(
+    recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None = None
+) -> AuditDocument:
+    """Audits a recorded job, without a call to AWS.
+
+    `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
+    it, or the parsed JSON of either. `policy` is a policy or its file; None means a new
+    installation's policy. Raises BadRecording or BadPolicy, each a SageauditError.
+    """
+    from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it imports every rule
+        audit_parsed_recording,
+        audit_recording,
+    )
+
+    chosen_policy = policy if isinstance(policy, Policy) else _load_policy(policy)
+    if not isinstance(recording, Mapping):
+        return audit_recording(Path(recording), chosen_policy)
+    try:
+        recordings = find_recordings(recording, "the recording")
+        return audit_parsed_recording(only_recording(recordings, "the recording"), chosen_policy)
+    except MalformedData as error:
+        raise BadRecording(str(error)) from error
+
+
+def check(
+    request: _Path | Mapping[str, Any],
+    *,
+    history: AuditHistory | None = None,
+    policy: _Path | Policy | None = None,
+    region: str | None = None,
+    account: str | None = None,
+    form: str | None = None,
+    pipeline: str | None = None,
+    guides: bool = False,
+) -> CheckedFile:
+    """Checks a request before its job runs, as `sageaudit check --output json` does.
+
+    `request` is the mapping that a boto3 call such as `create_training_job` takes, any other
+    document that the command reads, or its file. `history` adds what earlier runs cost. `form` is
+    one of the words of `--as`; None recognises it. `region` and `account` are used if the request
+    names none; without a region, that of the AWS settings is used. Calls AWS only to read a
+    history's table. Raises BadUsage if there is no request in it, BadPolicy, or AwsError if the
+    table does not answer.
+    """
+    from sageaudit.workflows import check_files  # noqa: PLC0415 - it imports every rule, botocore
+
+    checker = check_files.make_checker(
+        policy if isinstance(policy, Policy) else _load_policy(policy),
+        history.source.history if history else None,
+        form=None if form is None else parse_enum(FileFormat, form, "form"),
+        pipeline=pipeline,
+        region=region,
+        account=account,
+        with_guides=guides,
+    )
+    if isinstance(request, Mapping):
+        return check_files.check_mapping(checker, request)
+    return check_files.check_file(checker, os.fspath(request))
+
+
+def _load_policy(path: _Path | None) -> Policy:
+    if path is None:
+        return Policy()
+    from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
+
+    return policy_file.load_policy(Path(path))

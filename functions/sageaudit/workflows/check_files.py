@@ -1,0 +1,78 @@
+"""Checks files and Python mappings with the installed SDK's model and the packaged prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sageaudit.adapters.aws.accounts import open_session
+from sageaudit.adapters.aws.service_model import api_model
+from sageaudit.adapters.files import request_file, text_file
+from sageaudit.adapters.prices import sources
+from sageaudit.domain.job.ref import REGION, is_account_id
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.request.recognise import FileFormat, reject_non_request
+from sageaudit.errors import BadUsage, MalformedData
+from sageaudit.ports import History
+from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.run import RequestChecker, read_family
+
+_NAME_OF_MAPPING = "the request"
+
+
+def make_checker(
+    policy: Policy,
+    history: History | None,
+    *,
+    form: FileFormat | None = None,
+    pipeline: str | None = None,
+    region: str | None = None,
+    account: str | None = None,
+    profile: str | None = None,
+    with_guides: bool = False,
+) -> RequestChecker:
+    """Returns a checker for the current time. Raises BadUsage for an invalid region or account.
+
+    `profile`: the AWS profile whose region is used if nothing else names one.
+    """
+    if region is not None and not REGION.fullmatch(region):
+        raise BadUsage(f"{region} is not a region; a region looks like eu-west-1")
+    if account is not None and not is_account_id(account):
+        raise BadUsage(f"{account} is not an account id, which has 12 digits")
+    return RequestChecker(
+        policy=policy,
+        now=datetime.now(UTC),
+        form=form,
+        pipeline=pipeline,
+        model=api_model(),
+        markets=sources.offline_markets(),
+        region=region,
+        account=account,
+        default_region=lambda: open_session(profile, None).region_name,
+        read_family=partial(read_family, history) if history else None,
+        with_guides=with_guides,
+    )
+
+
+def check_file(checker: RequestChecker, path: str) -> CheckedFile:
+    """Checks all requests of a file. Raises BadUsage if it has none or cannot be read."""
+    name = text_file.display_name(path)
+    try:
+        request = request_file.read(path, reject_non_request)
+        return checker.check_file(request.name, request.document, request.line_numbers)
+    except MalformedData as error:
+        raise BadUsage(f"{name}: {error}") from error
+    except RecursionError as error:
+        raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
+
+
+def check_mapping(checker: RequestChecker, request: Mapping[str, Any]) -> CheckedFile:
+    """Checks the requests of a parsed document. Raises BadUsage if it has none."""
+    try:
+        return checker.check_file(_NAME_OF_MAPPING, request, lambda: ({}, ()))
+    except MalformedData as error:
+        raise BadUsage(f"{_NAME_OF_MAPPING}: {error}") from error
+    except RecursionError as error:
+        raise BadUsage(f"{_NAME_OF_MAPPING}: {text_file.TOO_DEEPLY_NESTED}") from error
