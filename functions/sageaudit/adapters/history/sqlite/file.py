@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sageaudit.adapters.files.local_files import wrong_format_reason
-from sageaudit.adapters.history.sqlite import schema
+from sageaudit.adapters.history.sqlite import schema, upgrade
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 
 WAIT_S = 30
@@ -78,6 +78,10 @@ _FOREIGN_PARTS = (
     " json_each(:tables)) AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')"
 )
 """Finds triggers, and views in the place of a table: they run SQL that may never end."""
+_MISSING_TABLES = (
+    "SELECT value FROM json_each(:tables) WHERE value NOT IN"
+    " (SELECT name FROM sqlite_master WHERE type = 'table')"
+)
 SqlParameters = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -236,6 +240,7 @@ def _prepare_schema(
             _make_tables(connection)
         _check_version(connection, path)
         _check_tables(connection, path)
+        _add_missing_parts(connection, path)
         _sync_at_checkpoints(connection)
     except BaseException:
         connection.close()
@@ -274,11 +279,32 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises BadHistory if the file has a trigger, or a view in the place of a table."""
-    tables = json.dumps(schema.TABLE_NAMES)
-    if part := connection.execute(_FOREIGN_PARTS, {"tables": tables}).fetchone():
+    """Raises BadHistory if the file lacks a table, or has a trigger or a view in its place."""
+    tables = {"tables": json.dumps(schema.TABLE_NAMES)}
+    if part := connection.execute(_FOREIGN_PARTS, tables).fetchone():
         error = f"{part['name']} is not a table"
         raise BadHistory(_CHANGED_MESSAGE.format(path=path, error=error))
+    if part := connection.execute(_MISSING_TABLES, tables).fetchone():
+        error = f"no such table: {part['value']}"
+        raise BadHistory(_CHANGED_MESSAGE.format(path=path, error=error))
+
+
+def _add_missing_parts(connection: sqlite3.Connection, path: Path) -> None:
+    """Upgrades a file of an earlier version. Raises HistoryDenied if it cannot be written."""
+    if not upgrade.missing_parts(connection):
+        return
+    try:
+        with _transaction(connection):
+            # another process may have added them meanwhile
+            for statement in upgrade.missing_parts(connection):
+                connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if not error.sqlite_errorname.startswith("SQLITE_READONLY"):
+            raise
+        raise HistoryDenied(
+            f"{path} was written by an earlier version of sageaudit and cannot be written here:"
+            " open it once where you may write it, for example with `sageaudit history`"
+        ) from error
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -23,7 +23,10 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 APPLICATION_ID = 0x53674175
 """SQLite's application id of a history: the letters SgAu. The command `file` shows it."""
 VERSION = 8
-"""The version of these tables, stored as PRAGMA user_version. Other versions are refused."""
+"""The version of these tables, stored as PRAGMA user_version. Other versions are refused.
+
+Parts that are only added keep the version: upgrade.py adds them to a file that lacks them.
+"""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
 _RUN = "(SELECT run FROM runs WHERE run_key = :run_key)"
@@ -46,7 +49,7 @@ def _columns(form: type[Any]) -> str:
 
 def _sums_table(name: str, key: tuple[str, ...], numbers: tuple[str, ...]) -> str:
     texts = ", ".join(f"{column} TEXT NOT NULL" for column in key)
-    sums = ", ".join(f"{column} INTEGER NOT NULL" for column in numbers)
+    sums = ", ".join(f"{column} INTEGER NOT NULL DEFAULT 0" for column in numbers)
     return f"CREATE TABLE {name} ({texts}, {sums}, PRIMARY KEY ({', '.join(key)})) WITHOUT ROWID"
 
 
@@ -199,6 +202,7 @@ TABLE_NAMES = (
     *("runs", "audits", "findings", "details", "family_rows", "decisions"),
     *("daily_sums", "daily_rule_sums"),
 )
+"""The tables that every file has."""
 _AUDITS_OF_RUN = f"SELECT :run_key AS run_key, document FROM audits WHERE run = {_RUN}"
 NEWEST_AUDIT = f"{_AUDITS_OF_RUN} ORDER BY version DESC LIMIT 1"
 AUDIT = f"{_AUDITS_OF_RUN} AND version = :version"
@@ -248,7 +252,9 @@ PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :versi
 PUT_FINDING = _put("findings", "run", "ended_at", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")
 PUT_DECISION = _put("decisions", *column_names(Decision))
-DECISIONS = "SELECT * FROM decisions ORDER BY recommendation_id, at"
+DECISIONS = (
+    f"SELECT {', '.join(column_names(Decision))} FROM decisions ORDER BY recommendation_id, at"
+)
 PUT_FAMILY_ROW = _put("family_rows", "run", "stamp", "compared", "since", "expires_at")
 
 ADD_SUMS = _add("daily_sums", _SUM_KEY, _SUMS)
@@ -258,5 +264,5 @@ _SUMS_CONDITION = (
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
     " AND (:name IS NULL OR name = :name)"
 )
-SUMS = f"SELECT * FROM daily_sums{_SUMS_CONDITION}"
-RULE_SUMS = f"SELECT * FROM daily_rule_sums{_SUMS_CONDITION}"
+SUMS = f"SELECT {', '.join((*_SUM_KEY, *_SUMS))} FROM daily_sums{_SUMS_CONDITION}"
+RULE_SUMS = f"SELECT {', '.join((*_RULE_KEY, *_RULE_SUMS))} FROM daily_rule_sums{_SUMS_CONDITION}"
