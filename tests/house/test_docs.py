@@ -5,11 +5,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "rules"]
 """All pages except those of rules, whose texts are docstrings."""
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
+    *PAGES,
+]
+ISSUE_TEMPLATES = [
+    path
+    for path in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    if path.stem != "config"
+]
 STARTS = (ROOT, ROOT / "functions" / "sageaudit")
 """The folders in which the documents' paths begin."""
 ENDINGS = (".py", ".md", ".toml", ".json")
@@ -105,3 +117,20 @@ def test_contributing_names_existing_targets_and_all_that_run_tests() -> None:
     }
     assert named <= set(targets)
     assert {name for name, recipe in targets.items() if "-m pytest" in recipe} <= named
+
+
+def test_the_table_of_documents_has_every_page() -> None:
+    """Pages of rules, decisions and schemas are listed by their own README or folder."""
+    table = set(links(ROOT / "docs" / "README.md"))
+    own = ("rules", "decisions")
+    listed = [
+        page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.parent.name not in own
+    ]
+    assert sorted({*listed} - {"README.md"} - table) == []
+
+
+def test_each_issue_template_has_a_name_and_asks_for_a_recording_without_names() -> None:
+    templates = [yaml.safe_load(path.read_text("utf-8")) for path in ISSUE_TEMPLATES]
+    assert len({template["name"] for template in templates}) == len(templates)
+    for template in templates:
+        assert "sageaudit record JOB --anonymize" in str(template["body"])
