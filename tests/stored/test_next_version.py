@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
+from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json, to_json
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite import file, schema, upgrade
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import HistoryDenied
+from sageaudit.output.text.card import parse_notice
 from sageaudit.structs import replace
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.entries import NOON, entry
@@ -122,6 +123,16 @@ def earlier_file(tmp_path: Path) -> Path:
 def test_a_table_of_a_later_version_is_read_as_before() -> None:
     """Each reader ignores attributes, keys and kinds of items that it does not know."""
     assert lost(answers(NEWEST)["table"], asked_table(next_table())) == []
+
+
+def test_a_notice_of_a_later_version_is_delivered() -> None:
+    """The queue of a channel may still have it after a rollback."""
+    bodies = [item["body"]["B"] for item in read_table(NEWEST) if "body" in item]
+    assert bodies
+    for packed in bodies:
+        body = read_gzip_json(packed)
+        notice = parse_notice(to_json({**body, "later_field": 1}))
+        assert notice == parse_notice(to_json(body))
 
 
 def test_this_version_goes_on_in_a_table_of_a_later_one() -> None:
