@@ -67,6 +67,10 @@ def guard(
     if a request has no role. `write` gets the text about a call; by default it goes to stderr.
     Raises BadUsage or BadPolicy for an invalid argument.
     """
+    if history is not None and not isinstance(history, AuditHistory):
+        raise BadUsage(f"history={history!r} is not an open history: use AuditHistory.open")
+    if write is not None and not callable(write):
+        raise BadUsage(f"write={write!r} is not a function that takes a text")
     limits = Limits(
         max_usd=None if max_usd is None else _parse_usd(max_usd),
         refuse_unknown=refuse_unknown,
@@ -74,7 +78,8 @@ def guard(
     )
     chosen_policy = _with_requirements(choose_policy(policy), require)
     checker = check_files.make_checker(chosen_policy, None, account=account, region=_FIRST_REGION)
-    check_files.check_mapping(checker, _FIRST_REQUEST)
+    with suppress(Exception):  # a fault is printed at the first call, which it does not break
+        check_files.check_mapping(checker, _FIRST_REQUEST)
     call_checker = CallChecker(checker, history.source.history if history else None)
     return Guard(target, call_checker, limits, write or _write_to_stderr)
 
@@ -108,12 +113,9 @@ class Guard:
         self._limits = limits
         self._write = write
         self._created_pipeline: list[str] = []
-        self._switch = _Switch(target)
-        try:
-            self._listener = CallListener(target, self._before_call)
-        except BaseException:
-            self._switch.restore_replaced()
-            raise
+        self._switch = _Switch()
+        self._listener = CallListener(target, self._before_call)
+        self._switch.turn_on(target)
 
     def remove(self) -> None:
         """Ends the guard. Calls are sent without a check again."""
@@ -149,7 +151,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - a fault of ours must not break the user's call
             fault = f"{type(error).__name__}: {error}"
             self._print(
-                [f"sageaudit could not check {model.name}, which goes on: {fault}"], context
+                [f"sageaudit could not check {model.name}, which is sent: {fault}"], context
             )
         if refusal is not None:
             raise refusal
@@ -189,25 +191,32 @@ class Guard:
 
 
 class _Switch:
-    """Says whether a guard is on. A later switch of the same target switches it off."""
+    """Says whether a guard is on. A later switch of the same target turns it off."""
 
-    def __init__(self, target: Any) -> None:
-        self.is_on = True
+    def __init__(self) -> None:
+        self.is_on = False
         self.is_removed = False
-        self.target = _process if target is None else weakref.ref(target)
+        self.target: Callable[[], Any] = _process
+        self._replaced: list[_Switch] = []
+
+    def turn_on(self, target: Any) -> None:
+        """Turns the guard on, and those of the same target off."""
+        if target is not None:
+            self.target = weakref.ref(target)
         with _lock:
-            of_target = [other for other in _switches if other.target() is self.target()]
-            self._replaced = [other for other in of_target if other.is_on]
+            others = [other for other in _switches if other.target() is self.target()]
+            self._replaced = [other for other in others if other.is_on]
             for replaced in self._replaced:
                 replaced.is_on = False
             _switches.add(self)
+        self.is_on = True
 
     def remove(self) -> None:
-        """Switches the guard off for good."""
+        """Turns the guard off for good."""
         self.is_on, self.is_removed = False, True
 
     def restore_replaced(self) -> None:
-        """Switches the guards on again that this one replaced, if they were not removed since."""
+        """Turns the guards on again that this one replaced, if they were not removed since."""
         for replaced in self._replaced:
             replaced.is_on = not replaced.is_removed
 
@@ -244,7 +253,7 @@ def _write_to_stderr(text: str) -> None:
 def _parse_usd(amount: Decimal | float | str) -> Decimal:
     with suppress(InvalidOperation):
         usd = Decimal(str(amount))
-        if usd.is_finite() and usd >= 0:
+        if usd.is_finite() and usd >= 0 and not isinstance(amount, bool):
             return usd
     raise BadUsage(f"max_usd={amount!r} is not an amount in USD, such as 50")
 
