@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sageaudit
-from sageaudit.api import guarded_call
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.workflows import check_files
 from tests.fakes.guarded import Aws, train
 from tests.fakes.planned import ROLE, body
 
-CHEAP, DAY = {}, {"StoppingCondition.MaxRuntimeInSeconds": 86400}
-"""Changes of the training request: at most $0.24 in an hour, or $5.66 in a day."""
+DAY = {"StoppingCondition.MaxRuntimeInSeconds": 86400}
+"""A change of the training request, which then costs at most $5.66, and not $0.24 in an hour."""
 
 
 @pytest.fixture
@@ -412,7 +412,7 @@ def test_a_fault_of_ours_lets_the_call_pass(
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(guarded_call.check_files, "check_mapping", broken)
+    monkeypatch.setattr(check_files, "check_mapping", broken)
     with sageaudit.guard(client, max_usd=0, write=written.append):
         train(client)
     assert written == [
@@ -444,7 +444,7 @@ def test_an_interruption_ends_the_call(
         raise KeyboardInterrupt
 
     with sageaudit.guard(client, write=str):
-        monkeypatch.setattr(guarded_call.check_files, "check_mapping", interrupted)
+        monkeypatch.setattr(check_files, "check_mapping", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(client)
     assert aws.sent == []
