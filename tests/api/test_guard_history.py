@@ -37,16 +37,6 @@ AGAIN = {
 
 
 @pytest.fixture
-def aws() -> Aws:
-    return Aws()
-
-
-@pytest.fixture
-def client(aws: Aws) -> Any:
-    return aws.client()
-
-
-@pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Returns a history file with the audit of the recorded job."""
     words = ["audit", "--recording", str(RECORDED), "--history", str(tmp_path / "history.db")]

@@ -31,6 +31,7 @@ from sageaudit.workflows import check_files
 _REQUIREMENT_RULE = "requirement-not-met"
 _PRINTED = "sageaudit_printed"
 """The key in a call's context under which guards remember what they have printed about it."""
+_HEADINGS = _HEADING, _FAULT_HEADING = "sageaudit: ", "sageaudit could not check "
 _WIDTH = 80
 _FIRST_REQUEST = {
     "TrainingJobName": "first",
@@ -150,14 +151,12 @@ class Guard:
                 refusal = JobRefused(message, call.checked)
         except Exception as error:  # noqa: BLE001 - a fault of ours must not break the user's call
             fault = f"{type(error).__name__}: {error}"
-            self._print(
-                [f"sageaudit could not check {model.name}, which is sent: {fault}"], context
-            )
+            self._print([f"{_FAULT_HEADING}{model.name}, which is sent: {fault}"], context)
         if refusal is not None:
             raise refusal
 
     def _lines(self, call: CheckedCall) -> Iterator[str]:
-        yield f"sageaudit: {call.subject}"
+        yield f"{_HEADING}{call.subject}"
         if call.checked is None:
             yield f"Its maximum cost is not known: {call.unknown_because}."
         else:
@@ -231,7 +230,7 @@ def _process() -> Any:
 
 
 def _format_line(line: str) -> str:
-    if line.startswith("sageaudit"):
+    if line.startswith(_HEADINGS):
         return for_terminal(line)
     if line.startswith(" "):  # an assignment to copy
         return f"    {for_terminal(line)}"
