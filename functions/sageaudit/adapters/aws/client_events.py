@@ -27,8 +27,8 @@ _SDK_ATTRIBUTES = ("boto_session", "session", "sagemaker_client")
 """The attributes in which the SageMaker SDKs' sessions, and the cached client of version 3, keep
 the objects of boto3."""
 CallHandler = Callable[..., None]
-"""A handler with the keyword arguments `params`, `model` (with the operation's `name`) and
-`context`, the dictionary of this call."""
+"""A handler that takes botocore's keyword arguments: the call's parameters, the model of its
+operation, and a dictionary of this call."""
 
 
 class CallListener:
