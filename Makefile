@@ -8,6 +8,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 LINTERS := .venv-linters
 RELEASE := .venv-release
+SDKS := .venv-sdk-v2 .venv-sdk-v3
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 # byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +25,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs picture release rule dist bench dynamodb linters audit-packages mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs picture release rule dist bench dynamodb linters sdks audit-packages mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -35,9 +36,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then half of the faults, mutated inputs, the browser, the wheel and linters
+test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then half of the faults, mutated inputs, the browser, the wheel, linters and SDKs
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
-	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 FAULTS_SHARE=2 faults fuzz browser dist linters
+	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 FAULTS_SHARE=2 faults fuzz browser dist linters sdks
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser
@@ -103,6 +104,10 @@ linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over t
 	@$(RUN)/python -m tools.combinations build/templates
 	@$(LINTERS)/bin/python -m tools.linters build/templates
 
+sdks: $(SDKS:=/.ready) ## runs the guard in both versions of the SageMaker SDK, each in an environment of its own
+	@for sdk in v2 v3; do .venv-sdk-$$sdk/bin/python -m pytest -q --confcutdir tests/sdks -o filterwarnings= \
+		--disable-warnings tests/sdks/test_sdk_$$sdk.py || exit 1; done
+
 bench: $(READY) ## measures speed and size in CPU time; with an earlier checkout: make bench PART=core BASE=../before KEEP=1
 	@$(RUN)/python -m tools.bench $(PART) $(if $(BASE),--base "$(BASE)") $(if $(ONLY),--only "$(ONLY)") $(if $(KEEP),--keep)
 
@@ -134,12 +139,16 @@ lock: $(READY) ## writes each requirements file from the .in beside it
 		--generate-hashes requirements-linters.in --output-file requirements-linters.txt
 	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
 		--generate-hashes requirements-release.in --output-file requirements-release.txt
+	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
+		--generate-hashes requirements-sdk-v2.in --output-file requirements-sdk-v2.txt
+	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes \
+		--override requirements-sdk-v3.overrides requirements-sdk-v3.in --output-file requirements-sdk-v3.txt
 
 deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI; ARGS=--help shows its flags
 	@$(RUN)/python -m infra.deploy $(ARGS)
 
 clean: ## deletes what the other targets made
-	rm -rf $(VENV) $(LINTERS) $(RELEASE) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
+	rm -rf $(VENV) $(LINTERS) $(RELEASE) $(SDKS) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
 
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "sageaudit needs Python 3.11 or newer; \
@@ -171,4 +180,10 @@ $(RELEASE)/.ready: requirements-release.txt
 	@echo "Installing what checks a release once, in $(RELEASE) ..." >&2
 	@$(RUN)/python -m venv $(RELEASE)
 	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
+	@touch $@
+
+$(SDKS:=/.ready): .venv-%/.ready: requirements-%.txt $(READY)
+	@echo "Installing the SageMaker SDK once, in .venv-$* ..." >&2
+	@$(RUN)/python -m venv .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@

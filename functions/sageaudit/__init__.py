@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sageaudit.adapters.files.exact_json import to_json
     from sageaudit.api.documents import audit, check
+    from sageaudit.api.guard import Guard, guard
     from sageaudit.api.history import AuditHistory
     from sageaudit.domain.audit.document import AuditDocument
     from sageaudit.domain.audit.summary import AuditSummary
-    from sageaudit.errors import SageauditError
+    from sageaudit.errors import JobRefused, SageauditError
     from sageaudit.queries.changes import SpendChange
     from sageaudit.queries.total import SumsRow
     from sageaudit.workflows.check.document import CheckedFile
@@ -25,6 +26,8 @@ __all__ = [
     "AuditHistory",
     "AuditSummary",
     "CheckedFile",
+    "Guard",
+    "JobRefused",
     "RuleFinding",
     "SageauditError",
     "SpendChange",
@@ -32,14 +35,18 @@ __all__ = [
     "__version__",
     "audit",
     "check",
+    "guard",
     "to_json",
 ]
 _MODULES = {
     "audit": "api.documents",
     "check": "api.documents",
+    "guard": "api.guard",
     "to_json": "adapters.files.exact_json",
     "AuditDocument": "domain.audit.document",
     "AuditHistory": "api.history",
+    "Guard": "api.guard",
+    "JobRefused": "errors",
     "CheckedFile": "workflows.check.document",
     "SageauditError": "errors",
     "AuditSummary": "domain.audit.summary",

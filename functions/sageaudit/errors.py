@@ -7,6 +7,7 @@ SageauditError
 ├── BadUsage               a command has wrong arguments
 ├── BadRecording           a file that is not a recording
 ├── BadPolicy              a policy with an unknown key or an impossible value
+├── JobRefused             a guard refused a call before it was sent
 ├── BadSettings            an environment variable or secret is missing or wrong
 ├── AwsError
 │   ├── JobNotFound        the job does not exist, or was deleted
@@ -32,9 +33,10 @@ SageauditError
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from traceback import extract_tb
+from typing import Any
 
 from sageaudit.token_shapes import redact
 
@@ -76,6 +78,17 @@ class BadPolicy(SageauditError):
     def __init__(self, reason: str, key: KeyPath = ()) -> None:
         super().__init__(reason)
         self.key = key
+
+
+class JobRefused(SageauditError):
+    """A guard refused a call, and nothing was sent. The text says why and what to change.
+
+    `checked` is the check's document (CheckedFile); None if the request could not be checked.
+    """
+
+    def __init__(self, reason: str, checked: Mapping[str, Any] | None = None) -> None:
+        super().__init__(reason)
+        self.checked = checked
 
 
 class BadSettings(SageauditError):

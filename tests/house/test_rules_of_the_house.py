@@ -10,6 +10,8 @@ GENERATED = {
     ".venv",
     ".venv-linters",
     ".venv-release",
+    ".venv-sdk-v2",
+    ".venv-sdk-v3",
     "build",
     "cdk.out",
     "node_modules",

@@ -16,11 +16,11 @@ from sageaudit.errors import BadRecording, MalformedData
 from sageaudit.workflows.check.document import CheckedFile
 
 _Path = str | os.PathLike[str]
+PolicyOrPath = _Path | Policy | None
+"""A policy or its file. None is the policy of a new installation."""
 
 
-def audit(
-    recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None = None
-) -> AuditDocument:
+def audit(recording: _Path | Mapping[str, Any], *, policy: PolicyOrPath = None) -> AuditDocument:
     """Audits a recorded job, without a call to AWS.
 
     `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
@@ -32,7 +32,7 @@ def audit(
         audit_recording,
     )
 
-    chosen_policy = policy if isinstance(policy, Policy) else _load_policy(policy)
+    chosen_policy = choose_policy(policy)
     if not isinstance(recording, Mapping):
         return audit_recording(Path(recording), chosen_policy)
     try:
@@ -46,7 +46,7 @@ def check(
     request: _Path | Mapping[str, Any],
     *,
     history: AuditHistory | None = None,
-    policy: _Path | Policy | None = None,
+    policy: PolicyOrPath = None,
     region: str | None = None,
     account: str | None = None,
     form: str | None = None,
@@ -65,7 +65,7 @@ def check(
     from sageaudit.workflows import check_files  # noqa: PLC0415 - it imports every rule, botocore
 
     checker = check_files.make_checker(
-        policy if isinstance(policy, Policy) else _load_policy(policy),
+        choose_policy(policy),
         history.source.history if history else None,
         form=None if form is None else parse_enum(FileFormat, form, "form"),
         pipeline=pipeline,
@@ -78,9 +78,10 @@ def check(
     return check_files.check_file(checker, os.fspath(request))
 
 
-def _load_policy(path: _Path | None) -> Policy:
-    if path is None:
-        return Policy()
+def choose_policy(policy: PolicyOrPath) -> Policy:
+    """Returns the policy, or loads it from its file. Raises BadPolicy."""
+    if policy is None or isinstance(policy, Policy):
+        return policy or Policy()
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
 
-    return policy_file.load_policy(Path(path))
+    return policy_file.load_policy(Path(policy))

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.domain.audit.finding_document import FixDocument
-from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.guides import GuideDocument
-from sageaudit.domain.job.job import duration_text
-from sageaudit.domain.money import format_rate, format_usd
-from sageaudit.domain.request.forecast import DurationBasis
 from sageaudit.output.terminal.layout import SEVERITY_STYLES, indented
+from sageaudit.output.text.check_text import cost_text, fix_text, history_text, saving_text
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
-from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES_TEXT, assignment_line, count_text
+from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES_TEXT, count_text
 from sageaudit.workflows.check.document import CheckedFile
 
 _MAX_NAME_WIDTH = 60
@@ -72,9 +68,9 @@ def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
     if job["unreadable"]:
         yield CheckLine("text", f"Only compared with AWS's API: {job['unreadable']}", "yellow")
     else:
-        yield CheckLine("text", _cost(job["cost"], job["kind"]))
+        yield CheckLine("text", cost_text(job["cost"], job["kind"]))
         if job["history"]:
-            yield CheckLine("text", _history(job["history"]))
+            yield CheckLine("text", history_text(job["history"]))
     for note in job["notes"]:
         yield CheckLine("text", note, "yellow")
 
@@ -109,7 +105,7 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
     not_counted_reason, severity = row["not_counted"], row["severity"]
     rule_id = row["id"] or "AWS's API"
     line_text = f", line {row['line']}" if row["line"] else ""
-    dollars_text = f"  {saving_text}" if (saving_text := _saving(row)) else ""
+    dollars_text = f"  {saving}" if (saving := saving_text(row)) else ""
     yield CheckLine(
         "finding",
         f"{row['rule']} ({rule_id}{line_text}){dollars_text}",
@@ -128,7 +124,7 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
         )
         yield CheckLine("detail", repeat_text, "dim")
     for fix in row["fix"]:
-        yield CheckLine("fix", _fix(fix, row["source"]), "green")
+        yield CheckLine("fix", fix_text(fix, row["source"]), "green")
 
 
 def _summary(document: CheckedFile) -> str:
@@ -144,88 +140,6 @@ def _summary(document: CheckedFile) -> str:
         return "No findings."
     parts = [f"{counts[word]} {word}" for word in map(str, Severity) if counts[word]]
     return f"{count_text(counts.total(), 'finding')}: {', '.join(parts)}."
-
-
-def _cost(cost: dict[str, Any], kind: str) -> str:
-    hourly_text = (
-        f"{format_rate(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
-    )
-    if cost["at_most_usd"] is None:
-        rate = f" It costs {hourly_text}." if hourly_text else ""
-        reason = cost["why_not_known"]
-        option = " (give --region)" if reason == "the region is not known" else ""
-        return f"Its maximum cost is not known: {reason}{option}.{rate}"
-    about_text = "about " if cost["estimated"] else ""
-    amount = f"At most {about_text}{format_usd(cost['at_most_usd'])}"
-    date_text = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
-    missing = f" Not included: {'; '.join(cost['missing'])}." if cost["missing"] else ""
-    estimate_text = f" {cost['estimated'][0]}." if cost["estimated"] else ""
-    if kind == "tuning":
-        jobs_text = count_text(cost["jobs"], "training job")
-        return f"{amount}: {jobs_text}, each to its limit.{missing}{estimate_text}"
-    limit = duration_text(cost["limit_s"])
-    default = ", AWS's default" if cost["limit_is_default"] else ""
-    notes = f"{date_text}{missing}{estimate_text}"
-    return f"{amount}: {hourly_text} up to the limit of {limit}{default}.{notes}"
-
-
-def _history(history: dict[str, Any]) -> str:
-    if history["first_run"]:
-        return "First run of its family: the history has no earlier one."
-    runs = count_text(history["runs"], "earlier run")
-    if not history["compared_runs"]:
-        return (
-            f"{runs} of its family, none completed on these instances, so they do not"
-            " show what it will cost."
-        )
-    cost_range, time_range = history["usd"], history["seconds"]
-    compared_text = count_text(history["compared_runs"], "completed run")
-    cost_text = (
-        f"about {format_usd(cost_range['median'])}{_range(cost_range, format_usd)}"
-        if cost_range
-        else "at unknown cost"
-    )
-    duration_part = (
-        f" in {duration_text(time_range['median'])}{_range(time_range, duration_text)}"
-        if time_range
-        else ""
-    )
-    failed_count = history["failed_runs"]
-    failed_text = f" {failed_count} of {runs} failed." if failed_count else ""
-    basis_text = f"{compared_text} of its family on the same instances"
-    return f"Will cost {cost_text}{duration_part}, by {basis_text}.{failed_text}"
-
-
-def _range(span: dict[str, Decimal], format_value: Callable[[Decimal], str]) -> str:
-    low_text, high_text = format_value(span["low"]), format_value(span["high"])
-    return "" if low_text == high_text else f" ({low_text} to {high_text})"
-
-
-def _saving(row: dict[str, Any]) -> str:
-    """Returns the finding's saving, or "" if it has no dollars or is not counted."""
-    amount = row["saving_usd"]
-    if amount is None or amount <= 0 or row["not_counted"]:
-        return ""
-    possible_text = "possible: " if Bucket(row["bucket"]) is Bucket.POSSIBLE else ""
-    basis = DurationBasis(row["saving_basis"] or DurationBasis.HOUR)
-    up_to_text = "up to " if basis is DurationBasis.LIMIT else ""
-    return f"{possible_text}{up_to_text}{format_usd(amount)} {basis.label}"
-
-
-def _fix(fix: dict[str, Any], source: str) -> str:
-    """Returns `path = new # now: old`; for a finding of the `source` "api", `path -> new`."""
-    if source == "api":
-        return f"{fix['parameter']} -> {fix['new']}"
-    old_text = "not set" if fix["old"] is None else str(fix["old"])
-    pipeline_parameter = fix["pipeline_parameter"]
-    origin = (
-        f", the default of the pipeline parameter {pipeline_parameter}"
-        if pipeline_parameter
-        else ""
-    )
-    name = fix["argument"] or fix["parameter"]
-    assignment: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
-    return f"{assignment_line(assignment)}  # now: {old_text}{origin}"
 
 
 _UNWRAPPED_INDENTS = {"fix": 6, "address": 4}

@@ -44,7 +44,8 @@ class RequestChecker(Struct, frozen=True):
     """Checks the requests of files.
 
     `region` and `account` are the user's options. `default_region` returns the region of the AWS
-    settings. It is called only if neither the options nor the file name a region.
+    settings. It is called only if neither the options nor the file name a region. `read_family`
+    returns None if the history does not answer in time.
     """
 
     policy: Policy
@@ -56,7 +57,7 @@ class RequestChecker(Struct, frozen=True):
     region: str | None
     account: str | None
     default_region: Callable[[], str | None]
-    read_family: Callable[[PlannedJob], FamilyHistory] | None
+    read_family: Callable[[PlannedJob], FamilyHistory | None] | None
     with_guides: bool = False
 
     def check_file(
