@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -20,11 +21,16 @@ from rich.console import Console
 from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.commands.check import OUTPUT_FORMATS
-from sageaudit.cli.views import check as views
+from sageaudit.cli.check_outputs import OUTPUT_FORMATS
+from sageaudit.cli.views.check import terminal
+from sageaudit.cli.views.check.github import github_annotations
+from sageaudit.cli.views.check.junit import junit_report
+from sageaudit.cli.views.check.markdown import markdown_report
+from sageaudit.cli.views.check.sarif import sarif_document
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
+from sageaudit.workflows.check.comparison import FileCheck
 from sageaudit.workflows.check.document import CheckFinding, sort_findings
 from sageaudit.workflows.check.run import RequestChecker
 from sageaudit.workflows.check_files import check_file
@@ -506,7 +512,11 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     except SageauditError:
         return
     json.loads(to_json(written))
-    assert "\x1b" not in views.github_annotations(written)
-    views.show(written, Console(file=io.StringIO(), width=80))
+    file_check = FileCheck(str(path), written)
+    assert "\x1b" not in github_annotations(file_check)
+    terminal.show(file_check, Console(file=io.StringIO(), width=80))
+    ET.fromstring(junit_report([file_check], None))  # noqa: S314 - our own text
+    to_json(sarif_document([file_check]))
+    assert "\x1b" not in markdown_report([file_check])
     codes = {row["code"] for job in written["jobs"] for row in job["unknown"]}
     assert "rule_failed" not in codes

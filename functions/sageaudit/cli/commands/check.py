@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import click
 
+from sageaudit.adapters.files.git_revision import GitRevision
+from sageaudit.adapters.files.text_file import display_name
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.cli import options
-from sageaudit.cli.messages import print_json, print_message, show_result
-from sageaudit.cli.views import check as views
+from sageaudit.cli.check_outputs import CheckOutput, OutputParameter, OutputWriter
+from sageaudit.cli.messages import print_message
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat
-from sageaudit.errors import BadUsage, HistoryFileError, NoHistory
-from sageaudit.exits import Exit, worst_exit
-from sageaudit.output.terminal.layout import make_console
+from sageaudit.errors import HistoryFileError, NoHistory, SageauditError
+from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.workflows import check_files
-from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.comparison import FileCheck, counted_findings
+from sageaudit.workflows.check.run import RequestChecker
 
 _EPILOG = """\b
 Examples:
@@ -27,9 +28,8 @@ Examples:
   sageaudit check request.json --guides
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
   terraform show -json plan.out | sageaudit check - --fail-on medium
-  sageaudit check request.json --table sageaudit --output github"""
-
-OUTPUT_FORMATS = ("table", "json", "github")
+  sageaudit check request.json --base main
+  sageaudit check request.json --table sageaudit --output github --output sarif=check.sarif"""
 
 
 @click.command(epilog=_EPILOG)
@@ -51,11 +51,18 @@ OUTPUT_FORMATS = ("table", "json", "github")
 @options.PROFILE_OPTION
 @options.POLICY_OPTION
 @click.option(
+    "--base",
+    metavar="REVISION",
+    help="Git revision to compare with, such as main: its costs stand beside the new ones.",
+)
+@click.option(
     "--output",
-    type=click.Choice(OUTPUT_FORMATS),
-    default="table",
-    show_default=True,
-    help="Format: table for people, json for scripts, github for annotations.",
+    "outputs",
+    type=OutputParameter(),
+    multiple=True,
+    help="Format: table for people (the default), json for scripts, github for annotations,"
+    " markdown for a comment, sarif for code scanning, junit for test reports. With =FILE it is"
+    " written to a file. May be repeated, with one format for stdout.",
 )
 @options.fail_on_option(
     "a request", " Without it, the exit code is not 0 only if AWS would refuse a request."
@@ -72,7 +79,8 @@ def check(
     table: str | None,
     profile: str | None,
     policy: Policy,
-    output: str,
+    base: str | None,
+    outputs: tuple[CheckOutput, ...],
     fail_on: Severity | None,
     guides: bool,
     no_color: bool,
@@ -85,8 +93,8 @@ def check(
     (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's table,
     if you name one.
     """
-    if guides and output == "github":
-        raise BadUsage("--guides cannot be used with --output github, which has only findings")
+    writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
+    revision = GitRevision(base) if base else None
     with _history(history, table, profile, region) as source:
         checker = check_files.make_checker(
             policy,
@@ -98,13 +106,28 @@ def check(
             profile=profile,
             with_guides=guides,
         )
+        codes = []
+        for path in dict.fromkeys(files):
+            file_check, code = _check(checker, path, revision, fail_on)
+            writer.add(file_check)
+            codes.append(code)
+    writer.finish()
+    return worst_exit(codes)
 
-        def show(checked: CheckedFile) -> Exit:
-            _show(checked, output, no_color=no_color)
-            return _exit_code(checked, fail_on)
 
-        tasks = (partial(check_files.check_file, checker, path) for path in dict.fromkeys(files))
-        return worst_exit(show_result(task, show) for task in tasks)
+def _check(
+    checker: RequestChecker, path: str, base: GitRevision | None, fail_on: Severity | None
+) -> tuple[FileCheck, Exit]:
+    """Checks one file. A file that cannot be checked does not stop the others."""
+    try:
+        file_check = check_files.check_with_base(checker, path, base)
+    except HistoryFileError:  # every file would fail with it
+        raise
+    except SageauditError as error:
+        print_message(str(error))
+        failed_check = FileCheck(display_name(path), error=str(error), is_compared=base is not None)
+        return failed_check, exit_for(error)
+    return file_check, _exit_code(file_check, fail_on)
 
 
 def _history(
@@ -121,23 +144,13 @@ def _history(
         return nullcontext()
 
 
-def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
+def _exit_code(file_check: FileCheck, fail_on: Severity | None) -> Exit:
     # Without --fail-on, the code is a failure only if AWS would refuse a request.
-    findings = [finding for job in checked_file["jobs"] for finding in job["findings"]]
+    jobs = file_check.checked["jobs"] if file_check.checked else []
+    findings = [finding for job in jobs for finding in counted_findings(job)]
     if fail_on is None:
-        is_refused = any(
-            finding["refused"] and finding["not_counted"] is None for finding in findings
-        )
+        is_refused = any(finding["refused"] for finding in findings)
         return Exit.FINDINGS if is_refused else Exit.DONE
-    severities = (finding["severity"] for finding in findings if finding["not_counted"] is None)
-    could_judge = not any(job["unreadable"] for job in checked_file["jobs"])
-    return options.exit_code(checked_file["file"], severities, fail_on, could_judge=could_judge)
-
-
-def _show(checked_file: CheckedFile, output: str, *, no_color: bool) -> None:
-    if output == "json":
-        print_json(checked_file)
-    elif output == "table":
-        views.show(checked_file, make_console(no_color=no_color))
-    elif text := views.github_annotations(checked_file):
-        click.echo(text)
+    severities = (finding["severity"] for finding in findings)
+    could_judge = not any(job["unreadable"] for job in jobs)
+    return options.exit_code(file_check.name, severities, fail_on, could_judge=could_judge)
