@@ -58,7 +58,7 @@ ORDER = {
     ),
     "workflows": (
         *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
-        *("check", "check_files", "report", "digest", "digest_report"),
+        *("check", "check_files", "check_write", "report", "digest", "digest_report"),
         *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
     "output": ("text", "terminal", "html"),

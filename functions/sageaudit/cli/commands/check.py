@@ -12,15 +12,19 @@ from sageaudit.adapters.files.text_file import display_name
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.cli import options
 from sageaudit.cli.check_outputs import CheckOutput, OutputParameter, OutputWriter
-from sageaudit.cli.messages import print_message
+from sageaudit.cli.messages import can_ask, print_message
+from sageaudit.cli.views.check.fixes import left_text, show_fixes
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat
-from sageaudit.errors import HistoryFileError, NoHistory, SageauditError
+from sageaudit.errors import BadUsage, HistoryFileError, NoHistory, SageauditError
 from sageaudit.exits import Exit, exit_for, worst_exit
+from sageaudit.output.terminal.layout import make_console
 from sageaudit.workflows import check_files
 from sageaudit.workflows.check.comparison import FileCheck, counted_findings
+from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.run import RequestChecker
+from sageaudit.workflows.check_write import plan_fixes
 
 _EPILOG = """\b
 Examples:
@@ -67,6 +71,10 @@ Examples:
 @options.fail_on_option(
     "a request", " Without it, the exit code is not 0 only if AWS would refuse a request."
 )
+@click.option(
+    "--write", is_flag=True, help="Show the fixes as a diff, ask, and write them into the file."
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
 @options.GUIDES_OPTION
 @options.NO_COLOR_OPTION
 def check(
@@ -82,6 +90,8 @@ def check(
     base: str | None,
     outputs: tuple[CheckOutput, ...],
     fail_on: Severity | None,
+    write: bool,
+    yes: bool,
     guides: bool,
     no_color: bool,
 ) -> Exit:
@@ -94,6 +104,8 @@ def check(
     if you name one.
     """
     writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
+    if write and (outputs or base):
+        raise BadUsage("--write cannot be used with --output or --base")
     revision = GitRevision(base) if base else None
     with _history(history, table, profile, region) as source:
         checker = check_files.make_checker(
@@ -110,6 +122,10 @@ def check(
         for path in dict.fromkeys(files):
             file_check, code = _check(checker, path, revision, fail_on)
             writer.add(file_check)
+            if write and file_check.checked is not None:
+                code = _write(
+                    checker, path, file_check.checked, code, fail_on, yes=yes, no_color=no_color
+                )
             codes.append(code)
     writer.finish()
     return worst_exit(codes)
@@ -128,6 +144,35 @@ def _check(
         failed_check = FileCheck(display_name(path), error=str(error), is_compared=base is not None)
         return failed_check, exit_for(error)
     return file_check, _exit_code(file_check, fail_on)
+
+
+def _write(
+    checker: RequestChecker,
+    path: str,
+    checked: CheckedFile,
+    code: Exit,
+    fail_on: Severity | None,
+    *,
+    yes: bool,
+    no_color: bool,
+) -> Exit:
+    """Writes the fixes into a file, if the user wants it. Returns the exit code of what is left."""
+    try:
+        plan = plan_fixes(checker, path, checked)
+    except BadUsage as error:
+        print_message(str(error))
+        return Exit.USAGE
+    show_fixes(plan, make_console(no_color=no_color))
+    if not plan.fixes:
+        return code
+    if not yes and not can_ask():
+        print_message(f"{path}: nothing is written without a terminal to ask in: give --yes")
+        return Exit.USAGE
+    if not yes and not click.confirm(f"Write this to {path}?", err=True):
+        return code
+    plan.file.save(plan.after)
+    print_message(f"{path}: written. {left_text(plan)}")
+    return _exit_code(FileCheck(path, plan.checked), fail_on)
 
 
 def _history(
