@@ -32,8 +32,9 @@ Examples:
   sageaudit check request.json --guides
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
   terraform show -json plan.out | sageaudit check - --fail-on medium
+  sageaudit check request.json --table sageaudit --output github
   sageaudit check request.json --base main
-  sageaudit check request.json --table sageaudit --output github --output sarif=check.sarif"""
+  sageaudit check request.json --write"""
 
 
 @click.command(epilog=_EPILOG)
@@ -106,7 +107,7 @@ def check(
     writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
     if write and (outputs or base):
         raise BadUsage("--write cannot be used with --output or --base")
-    revision = GitRevision(base) if base else None
+    revision = GitRevision(base) if base is not None else None
     with _history(history, table, profile, region) as source:
         checker = check_files.make_checker(
             policy,

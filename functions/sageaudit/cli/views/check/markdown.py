@@ -11,7 +11,7 @@ from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.output.text.money import format_signed_usd
 from sageaudit.output.text.untrusted import for_markdown, for_terminal
-from sageaudit.output.text.words import capitalised, count_text
+from sageaudit.output.text.words import count_text
 from sageaudit.workflows.check.comparison import (
     FileCheck,
     JobComparison,
@@ -23,6 +23,8 @@ MAX_CHARACTERS = 60_000
 """A comment on GitHub may have 65,536 characters; the rest is for a heading."""
 _MAX_ROWS = 100
 _MAX_NAME_LENGTH = 100
+_MAX_ERRORS = 20
+_MAX_ERROR_LENGTH = 300
 _NOTE = (
     "<sub>At most: what a job costs if it runs to its limit, at on-demand prices."
     " Usually: the median of its family's completed runs on the same instances.</sub>"
@@ -64,25 +66,25 @@ def _summary(jobs: Sequence[JobComparison], *, is_compared: bool) -> str:
     subject = count_text(len(present), "job")
     if not is_compared:
         rows = [row for job in jobs for row in counted_findings(job.now)]
-        return f"**{findings_summary(rows)}** {capitalised(subject)} checked. {_total(present)}"
+        return f"**{findings_summary(rows)}** {subject} checked.{_total(present)}"
     new_rows = [row for job in jobs if job.now for row in job.new_findings]
     fixed_count = sum(len(job.fixed_findings) for job in jobs if job.now)
     unchanged_count = sum(len(job.unchanged_findings) for job in jobs)
     text = findings_summary(new_rows).replace("finding", "new finding", 1)
     rest = [f"{fixed_count} fixed"] if fixed_count else []
     rest += [f"{unchanged_count} not new"] if unchanged_count else []
-    rest_text = f" {capitalised(', '.join(rest))}." if rest else ""
-    return f"**{text}**{rest_text} {capitalised(subject)} checked. {_total(launched_jobs)}"
+    rest_text = f" {', '.join(rest)}." if rest else ""
+    return f"**{text}**{rest_text} {subject} checked.{_total(launched_jobs)}"
 
 
 def _total(jobs: Sequence[JobComparison]) -> str:
-    """Returns the sums of the jobs' maximum costs, if there are several jobs."""
+    """Returns a sentence on the sums of the jobs' maximum costs; "" unless there are several."""
     if len(jobs) < 2:  # noqa: PLR2004 - a sum of one is in the table
         return ""
     now = _sum_text([job.now for job in jobs if job.now])
     earlier_jobs = [job.before for job in jobs if job.before]
     before_text = f"; before, {_sum_text(earlier_jobs)}" if earlier_jobs else ""
-    return f"If each runs once: {now}{before_text}."
+    return f" If each runs once: {now}{before_text}."
 
 
 def _sum_text(jobs: Sequence[dict[str, Any]]) -> str:
@@ -104,19 +106,25 @@ def _table(jobs: Sequence[JobComparison], *, is_compared: bool) -> Iterator[str]
         return
     heads = ("job", "before", "now", "findings") if is_compared else ("job", "cost", "findings")
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    length = 0
     for job in rows[:_MAX_ROWS]:
         before = [_cost_cell(job.before)] if is_compared else []
         cells = (_job_cell(job), *before, _now_cell(job), _findings_cell(job, jobs))
-        lines.append(f"| {' | '.join(cells)} |")
+        line = f"| {' | '.join(cells)} |"
+        length += len(line)
+        if length > MAX_CHARACTERS // 2:
+            break
+        lines.append(line)
     yield "\n".join(lines)
-    if len(rows) > _MAX_ROWS:
-        yield f"{len(rows) - _MAX_ROWS:,} more jobs are not in the table."
+    if left_out := len(rows) - len(lines) + 2:
+        yield f"{count_text(left_out, 'more job')} not in the table."
 
 
 def _job_cell(job: JobComparison) -> str:
     label = job.job["name"] or job.job["label"]
     instances = f"<br>{_text(job.job['instances'])}" if job.job["instances"] else ""
-    return f"**{_text(label)}**<br>{_text(job.file)}{instances}"
+    texts = (for_markdown(text, _MAX_NAME_LENGTH) for text in (label, job.file))
+    return "**{}**<br>{}".format(*texts) + instances
 
 
 def _cost_cell(job: dict[str, Any] | None) -> str:
@@ -201,11 +209,13 @@ def _finding(row: dict[str, Any]) -> str:
 
 
 def _not_checked(file_checks: Sequence[FileCheck]) -> Iterator[str]:
-    rows = [
-        f"- {_text(file_check.error)}" for file_check in file_checks if file_check.error is not None
-    ]
+    errors = [file_check.error for file_check in file_checks if file_check.error is not None]
+    rows = [f"- {for_markdown(error, _MAX_ERROR_LENGTH)}" for error in errors[:_MAX_ERRORS]]
+    if len(errors) > _MAX_ERRORS:
+        rows.append(f"- and {len(errors) - _MAX_ERRORS:,} more")
     if rows:
-        yield "\n".join([f"**{count_text(len(rows), 'file')} could not be checked:**", "", *rows])
+        title = f"**{count_text(len(errors), 'file')} could not be checked:**"
+        yield "\n".join([title, "", *rows])
 
 
 def _other_sentences(file_checks: Sequence[FileCheck]) -> Iterator[str]:
