@@ -101,13 +101,18 @@ class OutputWriter:
             if output.path is not None:
                 continue
             if output.format == _TABLE:
-                if len(self._file_checks) > 1:
-                    self._console.print()
-                terminal.show(file_check, self._console)
+                self._show_table(file_check)
             elif output.format in _LINES and (
                 text := _LINES[output.format]([file_check], self._fail_on)
             ):
                 click.echo(text)
+
+    def _show_table(self, file_check: FileCheck) -> None:
+        if file_check.error is not None:
+            return
+        if sum(check.error is None for check in self._file_checks) > 1:
+            self._console.print()
+        terminal.show(file_check, self._console)
 
     def finish(self) -> None:
         """Prints and writes the documents about all files. Raises BadUsage for a bad file."""

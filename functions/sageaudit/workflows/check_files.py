@@ -73,11 +73,8 @@ def check_file(checker: RequestChecker, path: str) -> CheckedFile:
         raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
 
 
-def check_version(checker: RequestChecker, path: str, content: bytes) -> CheckedFile:
-    """Checks another version of a file. Raises BadUsage if it has no request.
-
-    The document has the file's name, and no line numbers.
-    """
+def _check_version(checker: RequestChecker, path: str, content: bytes) -> CheckedFile:
+    """Checks another version of a file. Raises BadUsage, with the file's name, if it has none."""
     with tempfile.TemporaryDirectory() as folder:
         version = Path(folder) / Path(path).name
         version.write_bytes(content)
@@ -99,7 +96,7 @@ def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None
     earlier_document, base_error = None, None
     if base and content is not None:
         try:
-            earlier_document = check_version(checker, path, content)
+            earlier_document = _check_version(checker, path, content)
         except BadUsage as error:
             base_error = f"at {base.name}: {error}"
     result = FileCheck(

@@ -62,24 +62,24 @@ def plan_fixes(checker: RequestChecker, path: str, checked: CheckedFile) -> FixP
         request.document, checker.model, form=checker.form, pipeline=checker.pipeline
     )
     candidates = list(_choose(_fixes(checked, parsed.requests)))
-    writer = _Writer(checker, path, request.text, checked)
-    fixes = [fix for fix in candidates if fix.skipped_because is None]
-    accepted, after, checked_after = writer.accept(fixes)
-    useless = [fix for fix in fixes if fix not in accepted]
+    trial = _Trial(checker, path, request.text, checked)
+    accepted = trial.accept([fix for fix in candidates if fix.skipped_because is None])
+    after, checked_after = trial.apply(accepted) if accepted else (request.text, checked)
     return FixPlan(
         file=file,
         before=request.text,
         after=after,
         fixes=tuple(accepted),
-        skipped=(
-            *(fix for fix in candidates if fix.skipped_because),
-            *(_skip(fix, "the changed file would have a finding in its place") for fix in useless),
+        skipped=tuple(
+            fix if fix.skipped_because else _skip(fix, "it would leave or cause another finding")
+            for fix in candidates
+            if fix not in accepted
         ),
         checked=checked_after,
     )
 
 
-class _Writer(Struct, frozen=True):
+class _Trial(Struct, frozen=True):
     """Tries fixes on a file's text."""
 
     checker: RequestChecker
@@ -87,53 +87,54 @@ class _Writer(Struct, frozen=True):
     text: str
     checked: CheckedFile
 
-    def accept(self, fixes: Sequence[Fix]) -> tuple[list[Fix], str, CheckedFile]:
-        """Returns the fixes that help, the text with them, and its check."""
-        if not fixes:
-            return [], self.text, self.checked
-        after, checked_after = self._apply(fixes)
-        if checked_after is not None and self._help(fixes, checked_after):
-            return list(fixes), after, checked_after
-        accepted: list[Fix] = []
-        best = (self.text, self.checked)
-        for fix in fixes:
-            after, checked_after = self._apply([*accepted, fix])
-            if checked_after is not None and self._help([*accepted, fix], checked_after):
-                accepted.append(fix)
-                best = (after, checked_after)
-        return accepted, *best
+    def accept(self, fixes: Sequence[Fix], accepted: Sequence[Fix] = ()) -> list[Fix]:
+        """Returns the accepted fixes, and those of `fixes` that help together with them.
 
-    def _apply(self, fixes: Sequence[Fix]) -> tuple[str, CheckedFile | None]:
+        If not all do, each half is tried, so that a few bad ones of many cost few checks.
+        """
+        together = [*accepted, *fixes]
+        if not fixes or self._help(together):
+            return together
+        if len(fixes) == 1:
+            return list(accepted)
+        middle = len(fixes) // 2
+        return self.accept(fixes[middle:], self.accept(fixes[:middle], accepted))
+
+    def apply(self, fixes: Sequence[Fix]) -> tuple[str, CheckedFile]:
+        """Returns the changed text and its check. Raises MalformedData if it has no request."""
         after = edit_json(self.text, [edit for fix in fixes for edit in fix.edits])
-        try:
-            checked = self.checker.check_file(self.path, json.loads(after), lambda: ({}, ()))
-        except MalformedData:
-            return after, None
-        return after, checked
+        return after, self.checker.check_file(self.path, json.loads(after), lambda: ({}, ()))
 
-    def _help(self, fixes: Sequence[Fix], checked: CheckedFile) -> bool:
-        jobs, new_jobs = self.checked["jobs"], checked["jobs"]
-        if len(jobs) != len(new_jobs):
+    def _help(self, fixes: Sequence[Fix]) -> bool:
+        """Returns whether the fixes' findings are gone, and AWS refuses no other parameter."""
+        try:
+            _, checked = self.apply(fixes)
+        except MalformedData:
             return False
-        refusals = [
-            (index, row["rule"], row["path"])
-            for index, job in enumerate(new_jobs)
-            for row in counted_findings(job)
-            if row["refused"]
-        ]
-        known_refusals = {
-            (index, row["rule"], row["path"])
-            for index, job in enumerate(jobs)
-            for row in job["findings"]
-        }
-        remaining = {
-            (index, row["rule"], row["path"])
-            for index, job in enumerate(new_jobs)
-            for row in counted_findings(job)
-        }
-        return known_refusals.issuperset(refusals) and not any(
-            (fix.job_index, fix.finding["rule"], fix.finding["path"]) in remaining for fix in fixes
+        rows = _counted(checked)
+        known_keys = {key for key, _ in _counted(self.checked)}
+        fixed_keys = {_key(fix.job_index, fix.finding) for fix in fixes}
+        return (
+            len(checked["jobs"]) == len(self.checked["jobs"])
+            and fixed_keys.isdisjoint(key for key, _ in rows)
+            and known_keys.issuperset(key for key, row in rows if row["refused"])
         )
+
+
+_Key = tuple[int, str, str]
+
+
+def _counted(checked: CheckedFile) -> list[tuple[_Key, dict[str, Any]]]:
+    """Returns the counted findings of a file, each with a key."""
+    return [
+        (_key(index, row), row)
+        for index, job in enumerate(checked["jobs"])
+        for row in counted_findings(job)
+    ]
+
+
+def _key(job_index: int, row: dict[str, Any]) -> _Key:
+    return job_index, row["rule"], row["path"]
 
 
 def _fixes(checked: CheckedFile, requests: Sequence[Request]) -> Iterator[Fix]:

@@ -56,7 +56,8 @@ class GitRevision:
     def _old_names(self) -> dict[str, str]:
         """The earlier name of each renamed file, by its name now."""
         found = self._run(
-            "diff", "--name-status", "-z", "--find-renames", "--diff-filter=R", self._commit
+            *("diff", "--no-relative", "--name-status", "-z", "--find-renames"),
+            *("--diff-filter=R", self._commit),
         )
         words = found.stdout.decode(errors="surrogateescape").split("\0")
         return {words[n + 2]: words[n + 1] for n in range(0, len(words) - 2, 3)}

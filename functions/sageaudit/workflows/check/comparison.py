@@ -33,11 +33,15 @@ class FileCheck(Struct, frozen=True):
 
 
 class JobComparison(Struct, frozen=True):
-    """A job of a file now and before, as in its document. One of them may be None."""
+    """A job of a file now and before, as in its document. One of them may be None.
+
+    `is_base_unknown`: the earlier version of the file cannot be checked.
+    """
 
     file: str
     now: dict[str, Any] | None
     before: dict[str, Any] | None
+    is_base_unknown: bool = False
 
     @property
     def job(self) -> dict[str, Any]:
@@ -82,7 +86,9 @@ def compare_jobs(file_check: FileCheck) -> list[JobComparison]:
             before.remove(job)
     return [
         *(
-            JobComparison(file_check.name, job, earlier_by_index.get(index))
+            JobComparison(
+                file_check.name, job, earlier_by_index.get(index), file_check.base_error is not None
+            )
             for index, job in enumerate(now)
         ),
         *(JobComparison(file_check.name, None, job) for job in before),

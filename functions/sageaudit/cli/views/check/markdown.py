@@ -43,7 +43,7 @@ def markdown_report(file_checks: Sequence[FileCheck]) -> str:
         *_not_checked(file_checks),
         *_table(jobs, is_compared=is_compared),
     ]
-    details = [block for job in jobs for block in _job_details(job, is_compared=is_compared)]
+    details = [block for job in jobs for block in _job_details(job)]
     details += _other_sentences(file_checks)
     length = sum(len(block) + 2 for block in blocks) + len(_NOTE)
     for number, block in enumerate(details):
@@ -64,16 +64,15 @@ def _summary(jobs: Sequence[JobComparison], *, is_compared: bool) -> str:
         return "There is no SageMaker job in these files."
     present = [job for job in launched_jobs if job.now]
     subject = count_text(len(present), "job")
-    if not is_compared:
-        rows = [row for job in jobs for row in counted_findings(job.now)]
-        return f"**{findings_summary(rows)}** {subject} checked.{_total(present)}"
-    new_rows = [row for job in jobs if job.now for row in job.new_findings]
-    fixed_count = sum(len(job.fixed_findings) for job in jobs if job.now)
-    unchanged_count = sum(len(job.unchanged_findings) for job in jobs)
-    text = findings_summary(new_rows).replace("finding", "new finding", 1)
-    rest = [f"{fixed_count} fixed"] if fixed_count else []
-    rest += [f"{unchanged_count} not new"] if unchanged_count else []
-    rest_text = f" {', '.join(rest)}." if rest else ""
+    text = findings_summary([row for job in jobs for row in job.new_findings if job.now])
+    if is_compared:
+        text = text.replace("finding", "new finding", 1)
+    counts = {
+        "fixed": sum(len(job.fixed_findings) for job in jobs if job.now),
+        "not new": sum(len(job.unchanged_findings) for job in jobs),
+    }
+    rest = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    rest_text = f" {rest}." if rest else ""
     return f"**{text}**{rest_text} {subject} checked.{_total(launched_jobs)}"
 
 
@@ -108,7 +107,7 @@ def _table(jobs: Sequence[JobComparison], *, is_compared: bool) -> Iterator[str]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     length = 0
     for job in rows[:_MAX_ROWS]:
-        before = [_cost_cell(job.before)] if is_compared else []
+        before = [_before_cell(job)] if is_compared else []
         cells = (_job_cell(job), *before, _now_cell(job), _findings_cell(job, jobs))
         line = f"| {' | '.join(cells)} |"
         length += len(line)
@@ -122,14 +121,18 @@ def _table(jobs: Sequence[JobComparison], *, is_compared: bool) -> Iterator[str]
 
 def _job_cell(job: JobComparison) -> str:
     label = job.job["name"] or job.job["label"]
-    instances = f"<br>{_text(job.job['instances'])}" if job.job["instances"] else ""
+    instances = f"<br>{for_markdown(job.job['instances'])}" if job.job["instances"] else ""
     texts = (for_markdown(text, _MAX_NAME_LENGTH) for text in (label, job.file))
     return "**{}**<br>{}".format(*texts) + instances
 
 
-def _cost_cell(job: dict[str, Any] | None) -> str:
-    if job is None:
-        return "no such job"
+def _before_cell(job: JobComparison) -> str:
+    if job.before is None:
+        return "could not be checked" if job.is_base_unknown else "no such job"
+    return _cost_cell(job.before)
+
+
+def _cost_cell(job: dict[str, Any]) -> str:
     cost, history = job["cost"], job["history"]
     if cost["at_most_usd"] is None:
         hourly = cost["hourly_usd"]
@@ -172,26 +175,30 @@ def _findings_cell(job: JobComparison, jobs: Sequence[JobComparison]) -> str:
     return findings_summary(rows).rstrip(".").partition(": ")[2] or "none"
 
 
-def _job_details(job: JobComparison, *, is_compared: bool) -> Iterator[str]:
+def _job_details(job: JobComparison) -> Iterator[str]:
     """Yields a job's new findings, then those that it had before and the fixed ones, folded."""
     if job.now is None:
         return
-    new_rows = job.new_findings if is_compared and job.before else counted_findings(job.now)
-    old_rows = [row for row in counted_findings(job.now) if row not in new_rows]
-    fixed_rows = job.fixed_findings if is_compared else []
+    new_rows, old_rows, fixed_rows = (
+        job.new_findings,
+        job.unchanged_findings,
+        job.fixed_findings,
+    )
     if not (new_rows or old_rows or fixed_rows or job.now["unreadable"]):
         return
     name = job.now["name"] or job.now["label"]
-    lines = [_text(job.file)]
+    lines = [for_markdown(job.file)]
     if new_rows or job.now["unreadable"]:
-        lines += map(_text, cost_lines(job.now))
-    yield "\n\n".join([f"#### {_text(name)}", "<br>\n".join(lines)])
+        lines += map(for_markdown, cost_lines(job.now))
+    yield "\n\n".join([f"#### {for_markdown(name)}", "<br>\n".join(lines)])
     if new_rows:
         yield "\n".join(map(_finding, new_rows))
     if old_rows:
         yield _folded(f"{count_text(len(old_rows), 'finding')} not new", map(_finding, old_rows))
     if fixed_rows:
-        titles = (f"- {_text(row['rule'])}: {_text(row['summary'])}" for row in fixed_rows)
+        titles = (
+            f"- {for_markdown(row['rule'])}: {for_markdown(row['summary'])}" for row in fixed_rows
+        )
         yield _folded(f"{count_text(len(fixed_rows), 'finding')} fixed", titles)
 
 
@@ -201,9 +208,9 @@ def _folded(summary: str, lines: Iterator[str]) -> str:
 
 def _finding(row: dict[str, Any]) -> str:
     title, *details = finding_lines(row)
-    lines = [f"**{title.prefix.strip()}** {_text(title.text)}"]
+    lines = [f"**{title.prefix.strip()}** {for_markdown(title.text)}"]
     for line in details:
-        text = _code(line.text) if line.role == "fix" else _text(f"{line.prefix}{line.text}")
+        text = _code(line.text) if line.role == "fix" else for_markdown(f"{line.prefix}{line.text}")
         lines.append(text)
     return f"- {'<br>'.join(lines)}"
 
@@ -220,7 +227,7 @@ def _not_checked(file_checks: Sequence[FileCheck]) -> Iterator[str]:
 
 def _other_sentences(file_checks: Sequence[FileCheck]) -> Iterator[str]:
     rows = [
-        f"- {_text(file_check.name)}: {_text(sentence)}"
+        f"- {for_markdown(file_check.name)}: {for_markdown(sentence)}"
         for file_check in file_checks
         for sentence in (
             *(file_check.checked["not_checked"] if file_check.checked else ()),
@@ -229,10 +236,6 @@ def _other_sentences(file_checks: Sequence[FileCheck]) -> Iterator[str]:
     ]
     if rows:
         yield _folded(f"{count_text(len(rows), 'note')}", iter(rows))
-
-
-def _text(text: str) -> str:
-    return for_markdown(text)
 
 
 def _code(text: str) -> str:

@@ -16,14 +16,12 @@ _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
 
 
 def show(file_check: FileCheck, console: Console) -> None:
-    """Prints a file on the terminal, with a blank line between groups."""
+    """Prints a file that could be checked or was removed, with a blank line between groups."""
     if file_check.checked is None:
-        if file_check.error is None:
-            console.print(Text(f"{for_terminal(file_check.name)} was removed", "bold"))
+        console.print(Text(f"{for_terminal(file_check.name)} was removed", "bold"))
         return
-    earlier_jobs = (
-        [job.before for job in compare_jobs(file_check)] if file_check.is_compared else []
-    )
+    is_base_known = file_check.is_compared and file_check.base_error is None
+    earlier_jobs = [job.before for job in compare_jobs(file_check)] if is_base_known else []
     for number, group in enumerate(line_groups(file_check.checked, earlier_jobs)):
         if number:
             console.print()
