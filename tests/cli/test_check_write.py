@@ -75,6 +75,7 @@ def test_it_goes_with_the_table_alone(
 ) -> None:
     done = run("check", request(tmp_path), "--write", *words)
     assert (done.exit_code, says in done.stderr) == (2, True)
+    assert "only for --write" in run("check", request(tmp_path), "--yes").stderr
 
 
 def test_a_file_that_nobody_edits_is_refused_in_one_sentence(

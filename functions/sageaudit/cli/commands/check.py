@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from sageaudit.adapters.files.git_revision import GitRevision
 from sageaudit.adapters.files.text_file import display_name
@@ -107,6 +108,8 @@ def check(
     writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
     if write and (outputs or base):
         raise BadUsage("--write cannot be used with --output or --base")
+    if yes and not write:
+        raise BadUsage("--yes is only for --write")
     revision = GitRevision(base) if base is not None else None
     with _history(history, table, profile, region) as source:
         checker = check_files.make_checker(
@@ -124,9 +127,8 @@ def check(
             file_check, code = _check(checker, path, revision, fail_on)
             writer.add(file_check)
             if write and file_check.checked is not None:
-                code = _write(
-                    checker, path, file_check.checked, code, fail_on, yes=yes, no_color=no_color
-                )
+                fixer = _Fixer(checker, fail_on, is_sure=yes, no_color=no_color)
+                code = fixer.fix(path, file_check.checked, code)
             codes.append(code)
     writer.finish()
     return worst_exit(codes)
@@ -147,33 +149,34 @@ def _check(
     return file_check, _exit_code(file_check, fail_on)
 
 
-def _write(
-    checker: RequestChecker,
-    path: str,
-    checked: CheckedFile,
-    code: Exit,
-    fail_on: Severity | None,
-    *,
-    yes: bool,
-    no_color: bool,
-) -> Exit:
-    """Writes the fixes into a file, if the user wants it. Returns the exit code of what is left."""
-    try:
-        plan = plan_fixes(checker, path, checked)
-    except BadUsage as error:
-        print_message(str(error))
-        return Exit.USAGE
-    show_fixes(plan, make_console(no_color=no_color))
-    if not plan.fixes:
-        return code
-    if not yes and not can_ask():
-        print_message(f"{path}: nothing is written without a terminal to ask in: give --yes")
-        return Exit.USAGE
-    if not yes and not click.confirm(f"Write this to {path}?", err=True):
-        return code
-    plan.file.save(plan.after)
-    print_message(f"{path}: written. {left_text(plan)}")
-    return _exit_code(FileCheck(path, plan.checked), fail_on)
+class _Fixer(Struct, frozen=True):
+    """Writes fixes into files. `is_sure`: without a question."""
+
+    checker: RequestChecker
+    fail_on: Severity | None
+    is_sure: bool
+    no_color: bool
+
+    def fix(self, path: str, checked: CheckedFile, code: Exit) -> Exit:
+        """Shows the fixes, and writes them if the user wants it.
+
+        Returns the exit code of what is left; `code` is that of the file as it is.
+        """
+        try:
+            plan = plan_fixes(self.checker, path, checked)
+            show_fixes(plan, make_console(no_color=self.no_color))
+            if not plan.fixes:
+                return code
+            if not self.is_sure and not can_ask():
+                raise BadUsage(f"{path}: is not written to, as nobody can answer: give --yes")
+            if not self.is_sure and not click.confirm(f"Write this to {path}?", err=True):
+                return code
+            plan.file.save(plan.after)
+        except BadUsage as error:
+            print_message(str(error))
+            return Exit.USAGE
+        print_message(f"{path}: written. {left_text(plan)}")
+        return _exit_code(FileCheck(path, plan.checked), self.fail_on)
 
 
 def _history(
