@@ -77,7 +77,8 @@ def repository(tmp_path: Path) -> Repository:
     repository.git("init", "--quiet", "--initial-branch", "main")
     repository.save("jobs/kept.json")
     repository.save("jobs/nightly/grown.json")
-    repository.save("jobs/gone.json")
+    gone = body(JobKind.PROCESSING, {"ProcessingJobName": "gone"})
+    (repository.folder / "jobs" / "gone.json").write_text(json.dumps(gone), "utf-8")
     (repository.folder / "package.json").write_text("{}", "utf-8")
     return repository
 
@@ -98,6 +99,7 @@ def test_a_pull_request_shows_the_costs_before_and_after(
     repository.save("jobs/new one.json", OLD_TYPE)
     repository.git("rm", "--quiet", "jobs/gone.json")
     repository.git("mv", "jobs/kept.json", "jobs/moved.json")
+    repository.save("jobs/moved.json")
     repository.commit()
     done = repository.run(base, api)
     assert done.exit_code == 0, done.log
@@ -108,8 +110,8 @@ def test_a_pull_request_shows_the_costs_before_and_after(
     assert before == "at most $0.24"
     assert re.fullmatch(r"at most \$2\.3\d<br>\*\*\+\$2\.1\d\*\*", now)
     assert cells == {
-        "gone": ["at most $0.24", "removed", ""],
-        "kept": ["at most $0.24", "at most $0.24", "none"],
+        "gone": ["at most $0.23", "removed", ""],
+        "moved": ["kept<br>at most $0.24", "at most $0.24", "none"],
         "new-one": ["no such job", "at most $3.83", "1 medium"],
     }
     assert "::warning file=jobs/new one.json,line=" in done.log

@@ -49,6 +49,12 @@ class JobComparison(Struct, frozen=True):
         return self.now or self.before or {}
 
     @property
+    def earlier_name(self) -> str:
+        """The earlier name of a renamed job; "" if it is the same or unknown."""
+        earlier_name = self.before["name"] if self.now and self.before else None
+        return "" if earlier_name in {None, self.job["name"]} else str(earlier_name)
+
+    @property
     def new_findings(self) -> list[dict[str, Any]]:
         """The counted findings that the job did not have before."""
         return _findings_of_one_side(self.now, self.before)

@@ -129,7 +129,8 @@ def _job_cell(job: JobComparison) -> str:
 def _before_cell(job: JobComparison) -> str:
     if job.before is None:
         return "could not be checked" if job.is_base_unknown else "no such job"
-    return _cost_cell(job.before)
+    name = job.earlier_name
+    return f"{for_markdown(name, _MAX_NAME_LENGTH)}<br>" * bool(name) + _cost_cell(job.before)
 
 
 def _cost_cell(job: dict[str, Any]) -> str:
