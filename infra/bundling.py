@@ -44,6 +44,7 @@ NOT_ON_LAMBDA = (
     "adapters/history/sqlite",
     "workflows/recordings",
     "workflows/check_files.py",
+    "workflows/check_write.py",
     "workflows/preview.py",
     "workflows/live.py",
     "workflows/scan",

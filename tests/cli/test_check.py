@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -20,15 +21,20 @@ from rich.console import Console
 from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.commands.check import OUTPUT_FORMATS
-from sageaudit.cli.views import check as views
+from sageaudit.cli.check_outputs import OUTPUT_FORMATS
+from sageaudit.cli.views.check import terminal
+from sageaudit.cli.views.check.github import github_annotations
+from sageaudit.cli.views.check.junit import junit_report
+from sageaudit.cli.views.check.markdown import markdown_report
+from sageaudit.cli.views.check.sarif import sarif_document
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
+from sageaudit.workflows.check.comparison import FileCheck
 from sageaudit.workflows.check.document import CheckFinding, sort_findings
 from sageaudit.workflows.check.run import RequestChecker
 from sageaudit.workflows.check_files import check_file
-from tests.fakes.command_line import Result, Run
+from tests.fakes.command_line import Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES
 
@@ -394,33 +400,52 @@ def test_without_account_or_region_the_history_is_not_read(
     )
 
 
-def example() -> dict[str, Any]:
-    """Returns the workflow of docs/check.md."""
+def examples() -> list[Any]:
+    """Returns the YAML of docs/check.md: a workflow, a pre-commit file, a pipeline of GitLab."""
     page = (ROOT / "docs" / "check.md").read_text("utf-8")
-    [text] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    result: dict[str, Any] = yaml.safe_load(text)
-    return result
+    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
 
 
-def test_the_example_workflow_runs_commands_that_exist(
+def test_the_example_workflow_gives_the_action_inputs_that_it_has() -> None:
+    """It has the permission to write the comment that it asks for."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+    workflow = examples()[0]
+    [step] = [step for step in workflow["jobs"]["check"]["steps"] if "sageaudit@" in step["uses"]]
+    required = {name for name, rules in action["inputs"].items() if rules.get("required")}
+    assert required <= set(step["with"]) <= set(action["inputs"])
+    assert (step["with"]["comment"], workflow["permissions"]["pull-requests"]) == ("true", "write")
+    assert all(isinstance(value, str) for value in step["with"].values())
+
+
+def test_the_hook_runs_as_pre_commit_runs_it(run: Run, tmp_path: Path) -> None:
+    """Its entry gets the arguments of the example, then the files."""
+    [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    [repository] = examples()[1]["repos"]
+    [example] = repository["hooks"]
+    assert (hook["id"], hook["language"]) == (example["id"], "python")
+    assert re.search(example["files"], "jobs/a.json")
+    assert not re.search(hook["files"], "package.json"), "without a pattern nothing is checked"
+    program, *words = shlex.split(hook["entry"])
+    assert program == "sageaudit"
+    old_type = request(tmp_path, {"ResourceConfig.InstanceType": "ml.p3.2xlarge"})
+    for arguments in (hook["args"], example["args"]):
+        assert run(*words, *arguments, old_type).exit_code == 10
+
+
+def test_the_example_of_gitlab_writes_its_report(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of its `sageaudit` lines is run on a request here; the first one does not fail a
-    workflow.
-    """
-    [job] = example()["jobs"].values()
-    steps = [step for step in job["steps"] if "sageaudit check" in step.get("run", "")]
-    assert [step.get("continue-on-error", False) for step in steps] == [True, False]
+    """The job fails by the finding, and the report is there."""
+    [job] = examples()[2].values()
+    [line] = [line for line in job["script"] if line.startswith("sageaudit")]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs").mkdir()
     request(tmp_path / "jobs", SPOT)
-    results: list[Result] = []
-    for step in steps:
-        words = shlex.split(step["run"].partition(">>")[0])
-        options = [word.replace("*", "request") for word in words]
-        results.append(run(*options[1:]))
-    assert [done.exit_code for done in results] == [10, 10]
-    assert results[0].stdout.startswith("::error file=jobs/request.json,line=")
+    base = ("--base", "$CI_MERGE_REQUEST_DIFF_BASE_SHA")
+    words = [word.replace("*", "request") for word in shlex.split(line) if word not in base]
+    assert run(*words[1:]).exit_code == 10
+    report = tmp_path / job["artifacts"]["reports"]["junit"]
+    assert 'failures="1"' in report.read_text("utf-8")
 
 
 CHECKS = RequestChecker(
@@ -506,7 +531,11 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     except SageauditError:
         return
     json.loads(to_json(written))
-    assert "\x1b" not in views.github_annotations(written)
-    views.show(written, Console(file=io.StringIO(), width=80))
+    file_check = FileCheck(str(path), written)
+    assert "\x1b" not in github_annotations(file_check)
+    terminal.show(file_check, Console(file=io.StringIO(), width=80))
+    ET.fromstring(junit_report([file_check], None))  # noqa: S314 - our own text
+    to_json(sarif_document([file_check]))
+    assert "\x1b" not in markdown_report([file_check])
     codes = {row["code"] for job in written["jobs"] for row in job["unknown"]}
     assert "rule_failed" not in codes

@@ -58,13 +58,13 @@ ORDER = {
     ),
     "workflows": (
         *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
-        *("check", "check_files", "report", "digest", "digest_report"),
+        *("check", "check_files", "check_write", "report", "digest", "digest_report"),
         *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
     "output": ("text", "terminal", "html"),
     "cli": (
         *("clock", "messages", "options", "views", "interruption", "account_options"),
-        *("query_options", "query_output", "recommendations", "commands", "main"),
+        *("query_options", "query_output", "recommendations", "check_outputs", "commands", "main"),
     ),
 }
 """The folders of a part in the order of the flow. Each may import those before it."""

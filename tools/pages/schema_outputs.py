@@ -313,7 +313,12 @@ def check(definitions: Definitions) -> Schema:
         "required": ["label", "kind", "cost", "findings"],
     }
     definitions.schemas["CheckedFile"]["properties"]["jobs"] = _list(job)
-    definitions.schemas["CheckedFile"]["properties"]["schema"] = {"const": 1}
+    keys = definitions.schemas["CheckedFile"]["properties"]
+    keys["schema"] = {"const": 1}
+    keys["base"] = {
+        "description": "The check of the earlier version; only with --base.",
+        "anyOf": [schema, {"type": "null"}],
+    }
     return schema
 
 

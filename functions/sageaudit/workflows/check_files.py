@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files import request_file, text_file
+from sageaudit.adapters.files.git_revision import GitRevision
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.ref import REGION, is_account_id
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat, reject_non_request
 from sageaudit.errors import BadUsage, MalformedData
 from sageaudit.ports import History
+from sageaudit.structs import replace
+from sageaudit.workflows.check.comparison import FileCheck
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.run import RequestChecker, read_family
 
@@ -66,6 +71,40 @@ def check_file(checker: RequestChecker, path: str) -> CheckedFile:
         raise BadUsage(f"{name}: {error}") from error
     except RecursionError as error:
         raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
+
+
+def _check_version(checker: RequestChecker, path: str, content: bytes) -> CheckedFile:
+    """Checks another version of a file. Raises BadUsage, with the file's name, if it has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        version = Path(folder) / Path(path).name
+        version.write_bytes(content)
+        try:
+            checked = check_file(checker, str(version))
+        except BadUsage as error:
+            raise BadUsage(str(error).replace(str(version), path)) from error
+    return {**checked, "file": path}
+
+
+def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None) -> FileCheck:
+    """Checks a file, and compares it with its version in `base`.
+
+    A file that exists only there was removed. Raises HistoryFileError, with which every file would
+    fail.
+    """
+    content = base.content(path) if base and path != text_file.STDIN else None
+    name = text_file.display_name(path)
+    earlier_document, base_error = None, None
+    if base and content is not None:
+        try:
+            earlier_document = _check_version(checker, path, content)
+        except BadUsage as error:
+            base_error = f"at {base.name}: {error}"
+    result = FileCheck(
+        name, base=earlier_document, base_error=base_error, is_compared=base is not None
+    )
+    if content is not None and not Path(path).exists():
+        return result
+    return replace(result, checked=check_file(checker, path))
 
 
 def check_mapping(checker: RequestChecker, request: Mapping[str, Any]) -> CheckedFile:

@@ -23,8 +23,9 @@ _PLAN_KEYS = {"format_version", "terraform_version", "planned_values", "configur
 _FIRST_PART = 2**16
 """How many characters at a large file's beginning are searched for keys."""
 _HINT = "give one request, definition or template, or the output of `terraform show -json`"
-# A string that is cut off ends where the text ends. Else each quote in it is tried as a beginning.
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+"""A token of JSON. A string that is cut off ends where the text ends; otherwise each quote in it
+would be tried as a beginning."""
 _TERRAFORM_CODE = re.compile(
     r"(?:\s|#[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
     r"(?:terraform|locals|(?:provider|module|variable|output)\s+\S+|(?:resource|data)\s+\S+\s+\S+)\s*\{"
@@ -51,7 +52,7 @@ class RequestFile(Struct, frozen=True):
         # The current key or index of each level, and whether the level is a list.
         stack: list[tuple[str | int | None, bool]] = []
         line, position, key_next = 1, 0, False
-        for match in _TOKEN.finditer(self.text):
+        for match in TOKEN.finditer(self.text):
             line += self.text.count("\n", position, match.start())
             position, word = match.start(), match[0]
             if stack and stack[-1][1] and word not in {"]", ","}:
@@ -102,7 +103,7 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
 
 def _first_keys(text: str) -> Iterator[str]:
     depth, key_next = 0, False
-    for match in _TOKEN.finditer(text, 0, _FIRST_PART):
+    for match in TOKEN.finditer(text, 0, _FIRST_PART):
         word = match[0]
         if key_next and depth == 1 and word.startswith('"'):
             yield word[1:-1]

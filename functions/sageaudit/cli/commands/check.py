@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
+from sageaudit.adapters.files.git_revision import GitRevision
+from sageaudit.adapters.files.text_file import display_name
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.cli import options
-from sageaudit.cli.messages import print_json, print_message, show_result
-from sageaudit.cli.views import check as views
+from sageaudit.cli.check_outputs import CheckOutput, OutputParameter, OutputWriter
+from sageaudit.cli.messages import can_ask, print_message
+from sageaudit.cli.views.check.fixes import left_text, show_fixes
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat
-from sageaudit.errors import BadUsage, HistoryFileError, NoHistory
-from sageaudit.exits import Exit, worst_exit
+from sageaudit.errors import BadUsage, HistoryFileError, NoHistory, SageauditError
+from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.workflows import check_files
+from sageaudit.workflows.check.comparison import FileCheck, counted_findings
 from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.run import RequestChecker
+from sageaudit.workflows.check_write import plan_fixes
 
 _EPILOG = """\b
 Examples:
@@ -27,9 +33,9 @@ Examples:
   sageaudit check request.json --guides
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
   terraform show -json plan.out | sageaudit check - --fail-on medium
-  sageaudit check request.json --table sageaudit --output github"""
-
-OUTPUT_FORMATS = ("table", "json", "github")
+  sageaudit check request.json --table sageaudit --output github
+  sageaudit check request.json --base main
+  sageaudit check request.json --write"""
 
 
 @click.command(epilog=_EPILOG)
@@ -51,15 +57,26 @@ OUTPUT_FORMATS = ("table", "json", "github")
 @options.PROFILE_OPTION
 @options.POLICY_OPTION
 @click.option(
+    "--base",
+    metavar="REVISION",
+    help="Git revision to compare with, such as main: its costs stand beside the new ones.",
+)
+@click.option(
     "--output",
-    type=click.Choice(OUTPUT_FORMATS),
-    default="table",
-    show_default=True,
-    help="Format: table for people, json for scripts, github for annotations.",
+    "outputs",
+    type=OutputParameter(),
+    multiple=True,
+    help="Format: table for people (the default), json for scripts, github for annotations,"
+    " markdown for a comment, sarif for code scanning, junit for test reports. With =FILE it is"
+    " written to a file. May be repeated, with one format for stdout.",
 )
 @options.fail_on_option(
     "a request", " Without it, the exit code is not 0 only if AWS would refuse a request."
 )
+@click.option(
+    "--write", is_flag=True, help="Show the fixes as a diff, ask, and write them into the file."
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
 @options.GUIDES_OPTION
 @options.NO_COLOR_OPTION
 def check(
@@ -72,8 +89,11 @@ def check(
     table: str | None,
     profile: str | None,
     policy: Policy,
-    output: str,
+    base: str | None,
+    outputs: tuple[CheckOutput, ...],
     fail_on: Severity | None,
+    write: bool,
+    yes: bool,
     guides: bool,
     no_color: bool,
 ) -> Exit:
@@ -85,8 +105,12 @@ def check(
     (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's table,
     if you name one.
     """
-    if guides and output == "github":
-        raise BadUsage("--guides cannot be used with --output github, which has only findings")
+    writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
+    if write and (outputs or base):
+        raise BadUsage("--write cannot be used with --output or --base")
+    if yes and not write:
+        raise BadUsage("--yes is only for --write")
+    revision = GitRevision(base) if base is not None else None
     with _history(history, table, profile, region) as source:
         checker = check_files.make_checker(
             policy,
@@ -98,13 +122,61 @@ def check(
             profile=profile,
             with_guides=guides,
         )
+        codes = []
+        for path in dict.fromkeys(files):
+            file_check, code = _check(checker, path, revision, fail_on)
+            writer.add(file_check)
+            if write and file_check.checked is not None:
+                fixer = _Fixer(checker, fail_on, is_sure=yes, no_color=no_color)
+                code = fixer.fix(path, file_check.checked, code)
+            codes.append(code)
+    writer.finish()
+    return worst_exit(codes)
 
-        def show(checked: CheckedFile) -> Exit:
-            _show(checked, output, no_color=no_color)
-            return _exit_code(checked, fail_on)
 
-        tasks = (partial(check_files.check_file, checker, path) for path in dict.fromkeys(files))
-        return worst_exit(show_result(task, show) for task in tasks)
+def _check(
+    checker: RequestChecker, path: str, base: GitRevision | None, fail_on: Severity | None
+) -> tuple[FileCheck, Exit]:
+    """Checks one file. A file that cannot be checked does not stop the others."""
+    try:
+        file_check = check_files.check_with_base(checker, path, base)
+    except HistoryFileError:  # every file would fail with it
+        raise
+    except SageauditError as error:
+        print_message(str(error))
+        failed_check = FileCheck(display_name(path), error=str(error), is_compared=base is not None)
+        return failed_check, exit_for(error)
+    return file_check, _exit_code(file_check, fail_on)
+
+
+class _Fixer(Struct, frozen=True):
+    """Writes fixes into files. `is_sure`: without a question."""
+
+    checker: RequestChecker
+    fail_on: Severity | None
+    is_sure: bool
+    no_color: bool
+
+    def fix(self, path: str, checked: CheckedFile, code: Exit) -> Exit:
+        """Shows the fixes, and writes them if the user wants it.
+
+        Returns the exit code of what is left; `code` is that of the file as it is.
+        """
+        try:
+            plan = plan_fixes(self.checker, path, checked)
+            show_fixes(plan, make_console(no_color=self.no_color))
+            if not plan.fixes:
+                return code
+            if not self.is_sure and not can_ask():
+                raise BadUsage(f"{path}: is not written to, as nobody can answer: give --yes")
+            if not self.is_sure and not click.confirm(f"Write this to {path}?", err=True):
+                return code
+            plan.file.save(plan.after)
+        except BadUsage as error:
+            print_message(str(error))
+            return Exit.USAGE
+        print_message(f"{path}: written. {left_text(plan)}")
+        return _exit_code(FileCheck(path, plan.checked), self.fail_on)
 
 
 def _history(
@@ -121,23 +193,13 @@ def _history(
         return nullcontext()
 
 
-def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
+def _exit_code(file_check: FileCheck, fail_on: Severity | None) -> Exit:
     # Without --fail-on, the code is a failure only if AWS would refuse a request.
-    findings = [finding for job in checked_file["jobs"] for finding in job["findings"]]
+    jobs = file_check.checked["jobs"] if file_check.checked else []
+    findings = [finding for job in jobs for finding in counted_findings(job)]
     if fail_on is None:
-        is_refused = any(
-            finding["refused"] and finding["not_counted"] is None for finding in findings
-        )
+        is_refused = any(finding["refused"] for finding in findings)
         return Exit.FINDINGS if is_refused else Exit.DONE
-    severities = (finding["severity"] for finding in findings if finding["not_counted"] is None)
-    could_judge = not any(job["unreadable"] for job in checked_file["jobs"])
-    return options.exit_code(checked_file["file"], severities, fail_on, could_judge=could_judge)
-
-
-def _show(checked_file: CheckedFile, output: str, *, no_color: bool) -> None:
-    if output == "json":
-        print_json(checked_file)
-    elif output == "table":
-        views.show(checked_file, make_console(no_color=no_color))
-    elif text := views.github_annotations(checked_file):
-        click.echo(text)
+    severities = (finding["severity"] for finding in findings)
+    could_judge = not any(job["unreadable"] for job in jobs)
+    return options.exit_code(file_check.name, severities, fail_on, could_judge=could_judge)

@@ -69,6 +69,16 @@ def resolve_path(body: object, path: str) -> Path:
     return _walk(body, path)[1]
 
 
+def split_path(body: object, path: str) -> Path | None:
+    """Returns a path as keys and indexes, also of parts that `body` lacks.
+
+    None if it leads through a list's item that does not exist.
+    """
+    existing = resolve_path(body, path)
+    steps = _STEP.findall(path)[len(existing) :]
+    return None if any(not key for key, _ in steps) else (*existing, *(key for key, _ in steps))
+
+
 def _walk(body: object, path: str) -> tuple[Any, Path]:
     value: Any = body
     place: Path = ()

@@ -1,21 +1,21 @@
-"""The findings of `sageaudit check` in a file, as lines, and the layout of each output."""
+"""The findings of `sageaudit check` in a file, as lines for every output."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Literal
 
 from msgspec import Struct
-from rich.console import Console
-from rich.text import Text
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.guides import GuideDocument
-from sageaudit.output.terminal.layout import SEVERITY_STYLES, indented
+from sageaudit.output.terminal.layout import SEVERITY_STYLES
 from sageaudit.output.text.check_text import cost_text, fix_text, history_text, saving_text
-from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.output.text.untrusted import cut_middle
 from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES_TEXT, count_text
+from sageaudit.workflows.check.comparison import counted_findings
 from sageaudit.workflows.check.document import CheckedFile
 
 _MAX_NAME_WIDTH = 60
@@ -36,16 +36,21 @@ class CheckLine(Struct, frozen=True):
     prefix_style: str = ""
 
 
-def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
-    """Yields the lines about the file, then about each job, its findings and what is unknown."""
+def line_groups(
+    document: CheckedFile, earlier_jobs: Sequence[dict[str, Any] | None] = ()
+) -> Iterator[list[CheckLine]]:
+    """Yields the lines about the file, then about each job, its findings and what is unknown.
+
+    `earlier_jobs`: each job's earlier version, if the file is compared.
+    """
     jobs = count_text(sum(not job["trial"] for job in document["jobs"]), "job")
     yield [
         CheckLine("file", cut_middle(document["file"], _MAX_NAME_WIDTH), "bold"),
         CheckLine("text", _summary(document), "bold"),
         CheckLine("text", f"{document['form_text']}, {jobs}"),
     ]
-    for job in document["jobs"]:
-        yield [*_job(job)]
+    for job, earlier_job in zip_longest(document["jobs"], earlier_jobs[: len(document["jobs"])]):
+        yield [*_job(job), *(_before(job, earlier_job) if earlier_jobs else ())]
         for row in job["findings"]:
             yield [*finding_lines(row)]
         if unknown := [*_unknown(job)]:
@@ -65,14 +70,27 @@ def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
         yield CheckLine("text", job["label"], "dim")
     if job["note"]:
         yield CheckLine("text", job["note"], "dim")
-    if job["unreadable"]:
-        yield CheckLine("text", f"Only compared with AWS's API: {job['unreadable']}", "yellow")
-    else:
-        yield CheckLine("text", cost_text(job["cost"], job["kind"]))
-        if job["history"]:
-            yield CheckLine("text", history_text(job["history"]))
+    style = "yellow" if job["unreadable"] else ""
+    for text in cost_lines(job):
+        yield CheckLine("text", text, style)
     for note in job["notes"]:
         yield CheckLine("text", note, "yellow")
+
+
+def _before(job: dict[str, Any], earlier_job: dict[str, Any] | None) -> Iterator[CheckLine]:
+    texts = list(cost_lines(earlier_job)) if earlier_job else ["There was no such job."]
+    for text in ["The same cost."] if texts == list(cost_lines(job)) else texts:
+        yield CheckLine("text", text, "cyan", prefix="Before: ", prefix_style="cyan")
+
+
+def cost_lines(job: dict[str, Any]) -> Iterator[str]:
+    """Yields what a job may cost, and what it cost before if its history was read."""
+    if job["unreadable"]:
+        yield f"Only compared with AWS's API: {job['unreadable']}"
+        return
+    yield cost_text(job["cost"], job["kind"])
+    if job["history"]:
+        yield history_text(job["history"])
 
 
 def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
@@ -130,74 +148,13 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
 def _summary(document: CheckedFile) -> str:
     if not document["jobs"]:
         return "Nothing to check: there is no SageMaker job in it."
-    counts = Counter(
-        row["severity"]
-        for job in document["jobs"]
-        for row in job["findings"]
-        if row["not_counted"] is None
-    )
-    if not counts:
+    return findings_summary([row for job in document["jobs"] for row in counted_findings(job)])
+
+
+def findings_summary(rows: Sequence[dict[str, Any]]) -> str:
+    """Returns the number of findings by severity: `3 findings: 1 high, 2 low.`"""
+    if not rows:
         return "No findings."
+    counts = Counter(row["severity"] for row in rows)
     parts = [f"{counts[word]} {word}" for word in map(str, Severity) if counts[word]]
     return f"{count_text(counts.total(), 'finding')}: {', '.join(parts)}."
-
-
-_UNWRAPPED_INDENTS = {"fix": 6, "address": 4}
-"""The indents of lines to copy, which are not wrapped."""
-_INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
-_LEVELS = {"high": "error", "medium": "warning", "low": "notice", "info": "notice"}
-_MAX_MESSAGE_LENGTH = 3000
-_MAX_TITLE_LENGTH = 200
-
-
-def show(document: CheckedFile, console: Console) -> None:
-    """Prints a file on the terminal, with a blank line between groups."""
-    for number, group in enumerate(line_groups(document)):
-        if number:
-            console.print()
-        for line in group:
-            text = Text.assemble(
-                (line.prefix, line.prefix_style), (for_terminal(line.text), line.style)
-            )
-            if line.role in _UNWRAPPED_INDENTS:
-                margin = Text(" " * _UNWRAPPED_INDENTS[line.role])
-                console.print(margin.append_text(text), soft_wrap=True)
-            else:
-                console.print(indented(text, _INDENTS[line.role]))
-
-
-def github_annotations(document: CheckedFile) -> str:
-    """Returns a GitHub Actions workflow command for each finding that counts.
-
-    Source: GitHub's page on workflow commands, and actions/toolkit, which escapes the same
-    characters: `%`, CR and LF in the message, and `:` and `,` too in properties.
-    """
-    return "\n".join(
-        _annotation(document["file"], job["name"] or job["label"], row)
-        for job in document["jobs"]
-        for row in job["findings"]
-        if row["not_counted"] is None
-    )
-
-
-def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
-    title, *details = finding_lines(row)
-    message = "\n".join(
-        cut_middle(for_terminal(f"{line.prefix}{line.text}"), _MAX_MESSAGE_LENGTH)
-        for line in details
-    )
-    properties = {
-        "file": for_terminal(file) if file != "standard input" else "",
-        "line": str(row["line"] or ""),
-        "title": cut_middle(for_terminal(f"{title.text}: {job}"), _MAX_TITLE_LENGTH),
-    }
-    properties_text = ",".join(
-        f"{name}={_escape_message(value).replace(':', '%3A').replace(',', '%2C')}"
-        for name, value in properties.items()
-        if value
-    )
-    return f"::{_LEVELS[row['severity']]} {properties_text}::{_escape_message(message)}"
-
-
-def _escape_message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

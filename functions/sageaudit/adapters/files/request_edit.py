@@ -1,0 +1,210 @@
+"""Changes values in a JSON file, and nothing else: indentation, order and line ends stay."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from sageaudit.adapters.files.local_files import atomic_write
+from sageaudit.adapters.files.request_file import TOKEN
+from sageaudit.domain.request.request import Path as Place
+from sageaudit.errors import BadUsage
+from sageaudit.output.text.words import setting_text
+
+_DEFAULT_INDENT = "  "
+
+
+class Edit(Struct, frozen=True):
+    """A change of one value. Missing objects around it are added.
+
+    `new`: the new value; None removes the key. `new_key`: the right name of a misspelled key, which
+    keeps its value.
+    """
+
+    place: Place
+    new: Any = None
+    new_key: str | None = None
+
+
+class EditableFile(Struct, frozen=True):
+    """A JSON file in UTF-8, as it was read."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def read(cls, path: str, text: str) -> EditableFile:
+        """Returns the file with this text. Raises BadUsage if it cannot be changed in place."""
+        file = Path(path)
+        try:
+            content, mode = file.read_bytes(), file.stat().st_mode
+        except OSError as error:
+            raise BadUsage(f"{path}: cannot be read ({error.strerror})") from error
+        if content.removeprefix(codecs.BOM_UTF8) != text.encode("utf-8", "replace"):
+            raise BadUsage(f"{path}: is not written to, since it is not UTF-8: save it as UTF-8")
+        if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+            raise BadUsage(f"{path}: is not written to, since it is read-only")
+        return cls(file, content)
+
+    def save(self, text: str) -> None:
+        """Replaces the file. Raises BadUsage if it cannot be written, or has changed meanwhile."""
+        mark = codecs.BOM_UTF8 if self.content.startswith(codecs.BOM_UTF8) else b""
+        with atomic_write(self.path) as temporary:
+            temporary.write_bytes(mark + text.encode())
+            if self.path.read_bytes() != self.content:
+                raise BadUsage(f"{self.path}: has changed meanwhile, so it is not written to")
+
+
+class _Member(Struct):
+    """Positions in the text of a key (of a list's item: none) and of its value."""
+
+    key_start: int
+    key_end: int
+    start: int
+    end: int = 0
+    children: list[Place] = field(default_factory=list)
+
+
+def edit_json(text: str, edits: Sequence[Edit]) -> str:
+    """Returns the text of a JSON object with the edits, in their order; renamed keys come last.
+
+    Keys of the text must not be repeated.
+    """
+    for edit in sorted(edits, key=lambda edit: edit.new_key is not None):
+        members = _scan(text)
+        member = members.get(edit.place)
+        if edit.new_key is not None:
+            if member is not None:
+                new_key = json.dumps(edit.new_key, ensure_ascii=False)
+                text = text[: member.key_start] + new_key + text[member.key_end :]
+        elif edit.new is None:
+            text = _remove(text, members, edit.place)
+        elif member is not None:
+            old_is_text = text[member.start] == '"' and not isinstance(edit.new, str)
+            new = setting_text(str(edit.new) if old_is_text else edit.new)
+            text = text[: member.start] + new + text[member.end :]
+        else:
+            text = _insert(text, members, edit)
+    return text
+
+
+def _scan(text: str) -> dict[Place, _Member]:
+    """Returns the positions of each value, by its path. The path of the whole is `()`."""
+    tokens = _Tokens(text)
+    members: dict[Place, _Member] = {}
+    stack: list[tuple[Place, bool]] = []
+    key: tuple[str | int, int, int] = ("", 0, 0)
+    is_key_next = False
+    for word, start, end in tokens:
+        if stack and is_key_next and word.startswith('"'):
+            key, is_key_next = (json.loads(word), start, end), False
+            continue
+        if word in {":", ","}:
+            is_key_next = word == "," and not stack[-1][1]
+            continue
+        if word in {"}", "]"}:
+            members[stack.pop()[0]].end = end
+            is_key_next = False
+            continue
+        place: Place = ()
+        if stack:
+            around, is_list = stack[-1]
+            siblings = members[around].children
+            place = (*around, len(siblings) if is_list else key[0])
+            siblings.append(place)
+        is_item = not stack or stack[-1][1]
+        members[place] = _Member(*((start, start) if is_item else key[1:]), start, end)
+        if word in {"{", "["}:
+            stack.append((place, word == "["))
+            is_key_next = word == "{"
+    return members
+
+
+class _Tokens(Struct, frozen=True):
+    """The tokens of a text, each with its start and end."""
+
+    text: str
+
+    def __iter__(self) -> Iterator[tuple[str, int, int]]:
+        for match in TOKEN.finditer(self.text):
+            yield match[0], match.start(), match.end()
+
+
+def _remove(text: str, members: dict[Place, _Member], place: Place) -> str:
+    if place not in members or not place:
+        return text
+    member = members[place]
+    siblings = members[place[:-1]].children
+    index = siblings.index(place)
+    if index + 1 < len(siblings):
+        return text[: member.key_start] + text[members[siblings[index + 1]].key_start :]
+    if index:
+        return text[: members[siblings[index - 1]].end] + text[member.end :]
+    around = members[place[:-1]]
+    return text[: around.start + 1] + text[around.end - 1 :]
+
+
+def _insert(text: str, members: dict[Place, _Member], edit: Edit) -> str:
+    """Adds a value after the last one of the nearest object around it."""
+    place = edit.place
+    while place not in members:
+        place = place[:-1]
+    around, names = members[place], edit.place[len(place) :]
+    if text[around.start] != "{":
+        return text
+    style = _style(text, members, around)
+    pair, value = "", setting_text(edit.new)
+    for depth, name in reversed(list(enumerate(names, start=1))):
+        pair = f"{json.dumps(name, ensure_ascii=False)}{style.colon}{value}"
+        value = f"{{{style.line(depth)}{pair}{style.line(depth - 1)}}}"
+    if around.children:
+        start = members[around.children[-1]].end
+        comma = "," if style.is_multiline or style.colon == ":" else ", "
+        return f"{text[:start]}{comma}{style.line(1)}{pair}{text[start:]}"
+    return f"{text[: around.start + 1]}{style.line(1)}{pair}{style.line(0)}{text[around.end - 1 :]}"
+
+
+class _Style(Struct, frozen=True):
+    """How an object is written. `margin`: the white space before its line."""
+
+    is_multiline: bool
+    line_end: str
+    margin: str
+    unit: str
+    colon: str
+
+    def line(self, depth: int) -> str:
+        """Returns the beginning of a line this deep in the object, or nothing on one line."""
+        return f"{self.line_end}{self.margin}{self.unit * depth}" if self.is_multiline else ""
+
+
+def _style(text: str, members: dict[Place, _Member], around: _Member) -> _Style:
+    """Returns the style of an object's values, or of the whole text if it has none."""
+    margin, unit, colon = _margin(text, around.start), _DEFAULT_INDENT, ": "
+    samples = around.children or members[()].children
+    if samples:
+        sample = members[samples[-1]]
+        colon = text[sample.key_end : sample.start]
+        outer = margin if around.children else ""
+        indent = _margin(text, sample.key_start).removeprefix(outer)
+        unit = indent or unit
+    return _Style(
+        is_multiline="\n" in text[around.start : around.end]
+        or (not around.children and "\n" in text),
+        line_end="\r\n" if "\r\n" in text else "\n",
+        margin=margin,
+        unit=unit,
+        colon=colon,
+    )
+
+
+def _margin(text: str, position: int) -> str:
+    """Returns the white space at the beginning of the line of this position."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip())]
