@@ -64,7 +64,7 @@ ORDER = {
     "output": ("text", "terminal", "html"),
     "cli": (
         *("clock", "messages", "options", "views", "interruption", "account_options"),
-        *("query_options", "query_output", "recommendations", "commands", "main"),
+        *("query_options", "query_output", "recommendations", "mcp_server", "commands", "main"),
     ),
 }
 """The folders of a part in the order of the flow. Each may import those before it."""

@@ -1,0 +1,309 @@
+"""The tools about one thing: a job's audit, other types for it, a request, a rule, and prices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from sageaudit.adapters.history.opened import HistorySource
+from sageaudit.adapters.prices import packaged, sources
+from sageaudit.cli import clock
+from sageaudit.cli.mcp_server.answer import (
+    MAX_ARGUMENT_LENGTH,
+    MONEY_NOTE,
+    Answer,
+    ServedHistory,
+    Tool,
+    make_command,
+)
+from sageaudit.cli.views import check as check_view
+from sageaudit.cli.views.instance_rates import (
+    find_rates,
+    no_rate_text,
+    rates_document,
+    rates_table,
+)
+from sageaudit.cli.views.rule_page import find_rule, rule_document, rule_page, rules_document
+from sageaudit.cli.views.what_if import at_own_prices, check_types, what_if_document
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
+from sageaudit.domain.usage.packing import unpack
+from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.output.terminal import candidates
+from sageaudit.output.terminal.layout import printed_text
+from sageaudit.output.terminal.render import render
+from sageaudit.output.text.amounts import COLUMN_TITLES, document_amounts
+from sageaudit.output.text.finding import make_finding_parts
+from sageaudit.output.text.headline import headline
+from sageaudit.queries.names import JobQuery, find_job
+from sageaudit.rules import catalogue
+from sageaudit.workflows import check_files
+from sageaudit.workflows.audit.stored import require_audit, stored_run
+from sageaudit.workflows.recordings.jobs import MeasuredJob
+
+_WIDTH = 100
+_MAX_CHILDREN = 10
+_MAX_CANDIDATES = 8
+_AUDIT_KEYS = ("schema", "judged", "not_judged", "avoidable_usd", "lost_usd", "lost_up_to_usd",
+               "possible_usd", "idle_capacity", "rollup", "unauditable")  # fmt: skip
+_JOB_KEYS = ("name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",
+             "started_at", "ended_at", "instances", "purchase", "tags")  # fmt: skip
+_BILL_KEYS = ("total_usd", "spend_qualifier", "complete", "missing", "estimated", "basis",
+              "price_kind")  # fmt: skip
+_FINDING_KEYS = ("rule", "id", "severity", "confidence", "bucket", "summary", "saving_usd",
+                 "saving_range_usd", "fix", "first_step", "caution")  # fmt: skip
+_REQUEST_KEYS = ("name", "label", "kind", "account", "region", "family", "instances", "cost",
+                 "history", "findings", "unreadable", "notes", "note")  # fmt: skip
+_Name = Annotated[str, Meta(max_length=MAX_ARGUMENT_LENGTH)]
+_JobName = Annotated[_Name, Meta(description="The job's name or ARN.", min_length=1)]
+
+
+class _Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Arguments of a tool."""
+
+
+class ShowAudit(_Arguments, frozen=True, kw_only=True):
+    """The arguments of `show_audit`."""
+
+    job: _JobName
+
+
+def _show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
+    notes: list[str] = []
+    with served.choice.open(notes.append) as source:
+        summary = find_job(source.history, JobQuery(arguments.job))
+        document = require_audit(source.history, summary)
+    return Answer(
+        printed_text(partial(render, document), _WIDTH),
+        _short_audit(document),
+        served.command("show", summary.key.arn, "--output", "json"),
+        [*notes, MONEY_NOTE],
+        has_more=True,
+    )
+
+
+def _short_audit(document: AuditDocument) -> dict[str, Any]:
+    # The job, its costs, and its findings with their fixes; the first jobs of a roll-up.
+    amounts = zip(COLUMN_TITLES, map(str, document_amounts(document)), strict=True)
+    children = document["children"]
+    return {
+        **_choose(document, _AUDIT_KEYS),
+        "job": _choose(document["job"], _JOB_KEYS),
+        "headline": headline(document) if document["unauditable"] is None else None,
+        "amounts": dict(amounts),
+        "bill": _choose(document["bill"], _BILL_KEYS),
+        "findings": [*map(_short_finding, document["findings"])],
+        "children": children and [_short_audit(child) for child in children[:_MAX_CHILDREN]],
+    }
+
+
+def _short_finding(finding: FindingDocument) -> dict[str, Any]:
+    parts = make_finding_parts(finding)
+    return {
+        **_choose(finding, _FINDING_KEYS),
+        "dollars": parts.dollars,
+        "not_counted_because": parts.not_counted_because,
+    }
+
+
+def _choose(document: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: document[key] for key in keys}
+
+
+class WhatIf(_Arguments, frozen=True, kw_only=True):
+    """The arguments of `what_if`."""
+
+    job: _JobName
+    types: Annotated[
+        list[_Name], Meta(max_length=50, description="Only these instance types; by default all.")
+    ] = []
+
+
+def _what_if(served: ServedHistory, arguments: WhatIf) -> Answer:
+    check_types(arguments.types)
+    notes: list[str] = []
+    with served.choice.open(notes.append) as source:
+        run = _stored_measurements(source, arguments.job)
+    document = what_if_document(at_own_prices(run, served.policy), tuple(arguments.types))
+    shown = document["candidates"][: len(arguments.types) or _MAX_CANDIDATES]
+    words = [word for name in arguments.types for word in ("--type", name)]
+    text = printed_text(partial(candidates.show, document), _WIDTH)
+    return Answer(
+        text,
+        {**document, "candidates": shown},
+        make_command("what-if", run.job.arn or run.job.name, *words, "--output", "json"),
+        [*notes, MONEY_NOTE, "The command reads the job from AWS, this answer from the history."],
+        len(shown) < len(document["candidates"]),
+    )
+
+
+def _stored_measurements(source: HistorySource, name: str) -> MeasuredJob:
+    """Returns a job of the history with its stored measurements, at packaged prices."""
+    summary = find_job(source.history, JobQuery(name))
+    if summary.rollup:
+        raise BadUsage(f"{summary.job} launched other jobs: ask about one of them")
+    stored = stored_run(summary, source.history)
+    if stored is None:
+        raise BadUsage(
+            f"the measurements of {summary.job} are not in this history, which keeps them for 90"
+            f" days: `sageaudit what-if {summary.key.arn}` reads them from AWS"
+        )
+    job, detail = stored
+    usage = unpack(detail.series, job, packaged.instance_types())
+    now = clock.utc_now()
+    return MeasuredJob(job, usage, sources.offline_markets().market(job, now), now)
+
+
+class CheckRequest(_Arguments, frozen=True, kw_only=True):
+    """The arguments of `check_request`."""
+
+    request: Annotated[
+        dict[str, Any] | str,
+        Meta(
+            description="The request of a training, processing, transform or tuning job as boto3"
+            " takes it, a SageMaker pipeline, a Step Functions state machine, a CloudFormation"
+            " template or a Terraform plan: a JSON object, or its text."
+        ),
+    ]
+    region: Annotated[_Name, Meta(description="The jobs' region, if the request names none.")] = ""
+    account: Annotated[_Name, Meta(description="The jobs' account, if RoleArn names none.")] = ""
+    pipeline: Annotated[_Name, Meta(description="The name of the pipeline.")] = ""
+
+
+def _check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
+    request = arguments.request
+    if isinstance(request, str):
+        try:
+            request = json.loads(request)
+        except (ValueError, RecursionError) as error:
+            raise BadUsage(f"the request is not JSON: {error}") from error
+    if not isinstance(request, dict):
+        raise BadUsage("the request is not a JSON object")
+    notes: list[str] = []
+    source = _open_or_note(served, notes)
+    try:
+        checker = check_files.make_checker(
+            served.policy,
+            source.history if source else None,
+            region=arguments.region or None,
+            account=arguments.account or None,
+            pipeline=arguments.pipeline or None,
+            profile=served.choice.profile,
+        )
+        checked = check_files.check_mapping(checker, request)
+    finally:
+        if source:
+            source.close()
+    return Answer(
+        printed_text(partial(check_view.show, checked), _WIDTH),
+        {**checked, "jobs": [_choose(job, _REQUEST_KEYS) for job in checked["jobs"]]},
+        served.command("check", "FILE", "--output", "json"),
+        [*notes, MONEY_NOTE],
+        has_more=True,
+    )
+
+
+def _open_or_note(served: ServedHistory, notes: list[str]) -> HistorySource | None:
+    try:
+        return served.choice.open(notes.append)
+    except SageauditError as error:
+        notes.append(f"the history is not used: {error}")
+        return None
+
+
+class ExplainRule(_Arguments, frozen=True, kw_only=True):
+    """The arguments of `explain_rule`."""
+
+    rule: Annotated[_Name, Meta(description='A rule\'s name or id; "" lists all rules.')] = ""
+
+
+def _explain_rule(_: ServedHistory, arguments: ExplainRule) -> Answer:
+    if not arguments.rule:
+        rules = catalogue.load()
+        lines = [f"{rule.info.name} ({rule.info.id}): {rule.title}" for rule in rules]
+        keys = ("id", "name", "kinds", "on")
+        documents = [_choose(row, keys) for row in rules_document(rules)["rules"]]
+        command = make_command("rules", "--output", "json")
+        return Answer("\n".join(lines), {"schema": 1, "rules": documents}, command, has_more=True)
+    rule = find_rule(arguments.rule)
+    return Answer(
+        rule_page(rule),
+        {"schema": 1, "rule": rule_document(rule)},
+        make_command("rules", rule.info.name, "--output", "json"),
+    )
+
+
+class InstancePrices(_Arguments, frozen=True, kw_only=True):
+    """The arguments of `instance_prices`."""
+
+    type: Annotated[_Name, Meta(description="An instance type, such as ml.g5.xlarge.")]
+    region: Annotated[_Name, Meta(description='An AWS region; "": all regions with a price.')] = ""
+    component: Annotated[
+        Literal["", "training", "processing", "transform"],
+        Meta(description='The kind of job; "": all kinds.'),
+    ] = ""
+
+
+def _instance_prices(_: ServedHistory, arguments: InstancePrices) -> Answer:
+    region, component = arguments.region or None, arguments.component or None
+    rates = find_rates(arguments.type, region, component)
+    text = printed_text(lambda console: console.print(rates_table(rates)), _WIDTH)
+    words = [
+        word
+        for name, value in (("--region", region), ("--component", component))
+        if value
+        for word in (name, value)
+    ]
+    return Answer(
+        f"{arguments.type}\n{text}" if rates else no_rate_text(arguments.type, region, component),
+        rates_document(rates),
+        make_command("prices", arguments.type, *words, "--output", "json"),
+        ["USD for an hour of one instance: list prices, before discounts"],
+    )
+
+
+JOB_TOOLS = (
+    Tool(
+        "show_audit",
+        "One job's audit",
+        "Shows one job's audit: what it cost, what was avoidable or lost and why, and the"
+        " parameters to change.",
+        ShowAudit,
+        _show_audit,
+    ),
+    Tool(
+        "what_if",
+        "A job on other instance types",
+        "Shows what a job of the history would have cost on other instance types that are large"
+        " enough for what it used.",
+        WhatIf,
+        _what_if,
+    ),
+    Tool(
+        "check_request",
+        "Check a request before it runs",
+        "Checks the request of a job, pipeline, template or plan before it costs anything: what AWS"
+        " would refuse, what it may cost at most, and what to change.",
+        CheckRequest,
+        _check_request,
+    ),
+    Tool(
+        "explain_rule",
+        "A rule's page",
+        "Explains a rule: what it checks, how the saving is calculated, when it is wrong, and its"
+        " thresholds. Without a rule, lists all rules.",
+        ExplainRule,
+        _explain_rule,
+    ),
+    Tool(
+        "instance_prices",
+        "Price of an instance type",
+        "Returns the list price of an hour on a SageMaker instance type, with its date and source.",
+        InstancePrices,
+        _instance_prices,
+    ),
+)
