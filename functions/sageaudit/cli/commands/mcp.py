@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -14,7 +15,6 @@ from sageaudit.cli import options, query_options
 from sageaudit.cli.mcp_server.answer import ServedHistory
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
 
@@ -27,8 +27,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @query_options.HISTORY_OPTIONS
-@options.POLICY_OPTION
-def mcp(history_choice: HistoryChoice, policy: Policy) -> None:
+@click.option("--policy", "policy_path", type=click.Path(path_type=Path), help=options.POLICY_HELP)
+def mcp(history_choice: HistoryChoice, policy_path: Path | None) -> None:
     """Serves a history to an AI assistant, over MCP on stdin and stdout.
 
     An MCP client, such as Claude or an editor, starts this command. Its tools only read: what cost
@@ -46,10 +46,11 @@ def mcp(history_choice: HistoryChoice, policy: Policy) -> None:
         ) from error
     from sageaudit.cli.mcp_server.server import serve  # noqa: PLC0415 - it needs the SDK
 
+    served = ServedHistory(history_choice, options.load_policy(policy_path), policy_path)
     signal.signal(signal.SIGINT, _interrupt)
     if sys.stdin.isatty():
         print_message("waiting for an MCP client on stdin; Ctrl-C ends. docs/mcp.md: how to set up")
-    anyio.run(serve, ServedHistory(history_choice, policy))
+    anyio.run(serve, served)
     sys.stderr.flush()
     os._exit(Exit.DONE)  # an abandoned read of AWS must not keep the process
 

@@ -10,20 +10,30 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from sageaudit.adapters.files.exact_json import replace_surrogates, to_json
 from sageaudit.cli.query_options import HistoryChoice
-from sageaudit.cli.views.formats import Field, ListLayout, cell_text, exact_values, with_tags
+from sageaudit.cli.views.formats import (
+    SCHEMA,
+    Field,
+    ListLayout,
+    cell_text,
+    exact_values,
+    with_tags,
+)
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.queries.columns import TAG_PREFIX
 
 MAX_ANSWER_BYTES = 32 * 1024
 """The maximum size of an answer as the client receives it. A model pays for each byte."""
 MAX_ARGUMENT_LENGTH = 300
 """The maximum length of a name, time or filter value. ARNs of jobs are shorter."""
+Name = Annotated[str, Meta(max_length=MAX_ARGUMENT_LENGTH)]
 _MAX_TEXT_BYTES = 8_000
 _MAX_DOCUMENT_BYTES = 13_000
 _MAX_STRING_LENGTH = 600
@@ -41,11 +51,19 @@ def make_command(*words: str) -> str:
     return shlex.join(["sageaudit", *words])
 
 
+class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The arguments of a tool. An empty text means that an argument is not given."""
+
+
 class ServedHistory(Struct, frozen=True):
-    """What the server was started with: a history, and the policy for checks and other types."""
+    """What the server was started with: a history, and the policy for checks and other types.
+
+    `policy_path`: the policy's file; None for the default policy.
+    """
 
     choice: HistoryChoice
-    policy: Policy
+    policy: Policy = Policy()
+    policy_path: Path | None = None
 
     def command(self, *words: str) -> str:
         """Returns the command for a shell that asks the same history."""
@@ -55,8 +73,13 @@ class ServedHistory(Struct, frozen=True):
             "--table-region": self.choice.table_region,
             "--profile": self.choice.profile,
         }
-        own_words = (word for name, value in options.items() if value for word in (name, value))
-        return make_command(*words, *map(str, own_words))
+        return make_command(*words, *option_words(options))
+
+
+def option_words(options: Mapping[str, object]) -> list[str]:
+    """Returns the words of the options that have a value: `{"--owner": "ana"}`."""
+    given = {name: str(value) for name, value in options.items() if value}
+    return [word for option in given.items() for word in option]
 
 
 class Answer(Struct, frozen=True):
@@ -74,34 +97,46 @@ class Answer(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A tool. `arguments` is a struct, whose JSON schema the client gets.
+    """A tool. Its name is that of the function `answer`.
 
-    `answer` raises SageauditError. It may run at the same time as other calls.
+    `arguments` is a struct: the client gets its JSON schema, and its docstring as the description
+    of the tool. `answer` raises SageauditError. It may run at the same time as other calls.
     """
 
-    name: str
     title: str
-    description: str
     arguments: type[Any]
     answer: Callable[[ServedHistory, Any], Answer]
 
+    @property
+    def name(self) -> str:
+        """The name by which the client calls the tool."""
+        return self.answer.__name__
+
 
 def rows_answer(
-    rows: Iterable[Any],
+    header: Sequence[str],
+    rows: Sequence[Any],
     layout: ListLayout,
     text_fields: Sequence[str],
-    document_fields: Sequence[str] = (),
-) -> tuple[list[str], dict[str, Any]]:
-    """Returns a line for each row, and the document of the rows.
+    facts: Sequence[str],
+    command: str,
+    notes: Sequence[str],
+    *,
+    has_more: bool,
+) -> Answer:
+    """Returns an answer of rows: a line for each of them below the `header`.
 
-    The lines have the `text_fields`, the document also the `document_fields`.
+    The lines have the `text_fields`, the document also the `facts`. Both have the cost tags.
     """
-    rows, layout = with_tags(list(rows), layout)
-    tags = [field.name for field in layout.fields if field.name.startswith("tag_")]
-    shown = layout.choose_fields("json", ",".join([*text_fields, *tags]))
-    exact = layout.choose_fields("json", ",".join([*text_fields, *document_fields, *tags]))
+    _, layout = with_tags(rows, layout)
+    tags = [field.name for field in layout.fields if field.name.startswith(TAG_PREFIX)]
+    shown, exact = (
+        layout.choose_fields("json", ",".join(names))
+        for names in ([*text_fields, *tags], [*text_fields, *facts, *tags])
+    )
     lines = [_row_line(number, row, shown) for number, row in enumerate(rows, 1)]
-    return lines, {"schema": 1, "rows": [exact_values(row, exact) for row in rows]}
+    document = {"schema": SCHEMA, "rows": [exact_values(row, exact) for row in rows]}
+    return Answer("\n".join([*header, *lines]), document, command, notes, has_more)
 
 
 def _row_line(number: int, row: Any, fields: Sequence[Field]) -> str:
@@ -123,7 +158,7 @@ def finish(answer: Answer) -> tuple[str, dict[str, Any]]:
     text, is_text_cut = _cut_lines(replace_surrogates(answer.text), _MAX_TEXT_BYTES)
     has_more = has_more or is_text_cut
     command = for_terminal(answer.command)
-    closing += [f"This is not all. The rest: `{command}`"] if has_more else []
+    closing += [f"This is the short form. All of it: `{command}`"] if has_more else []
     full_text = "\n\n".join([text, "\n".join(closing)]) if closing else text
     return full_text, {"text": full_text, **document, "more": has_more, "command": command}
 

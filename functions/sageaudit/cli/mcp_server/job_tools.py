@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import clock
 from sageaudit.cli.mcp_server.answer import (
-    MAX_ARGUMENT_LENGTH,
     MONEY_NOTE,
     Answer,
+    Arguments,
+    Name,
     ServedHistory,
     Tool,
     make_command,
+    option_words,
 )
 from sageaudit.cli.views import check as check_view
 from sageaudit.cli.views.instance_rates import (
@@ -41,6 +43,7 @@ from sageaudit.output.text.finding import make_finding_parts
 from sageaudit.output.text.headline import headline
 from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows import check_files
 from sageaudit.workflows.audit.stored import require_audit, stored_run
 from sageaudit.workflows.recordings.jobs import MeasuredJob
@@ -58,21 +61,19 @@ _FINDING_KEYS = ("rule", "id", "severity", "confidence", "bucket", "summary", "s
                  "saving_range_usd", "fix", "first_step", "caution")  # fmt: skip
 _REQUEST_KEYS = ("name", "label", "kind", "account", "region", "family", "instances", "cost",
                  "history", "findings", "unreadable", "notes", "note")  # fmt: skip
-_Name = Annotated[str, Meta(max_length=MAX_ARGUMENT_LENGTH)]
-_JobName = Annotated[_Name, Meta(description="The job's name or ARN.", min_length=1)]
+_JobName = Annotated[Name, Meta(description="The job's name or ARN.", min_length=1)]
 
 
-class _Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of a tool."""
-
-
-class ShowAudit(_Arguments, frozen=True, kw_only=True):
-    """The arguments of `show_audit`."""
+class ShowAudit(Arguments, frozen=True):
+    """Shows one job's audit: what it cost, what was avoidable or lost and why, and what to
+    change.
+    """
 
     job: _JobName
 
 
-def _show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
+def show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
+    """Answers as `sageaudit show` does."""
     notes: list[str] = []
     with served.choice.open(notes.append) as source:
         summary = find_job(source.history, JobQuery(arguments.job))
@@ -114,23 +115,28 @@ def _choose(document: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any
     return {key: document[key] for key in keys}
 
 
-class WhatIf(_Arguments, frozen=True, kw_only=True):
-    """The arguments of `what_if`."""
+class WhatIf(Arguments, frozen=True):
+    """Shows what a job of the history would have cost on other instance types that are large enough
+    for what it used.
+    """
 
     job: _JobName
     types: Annotated[
-        list[_Name], Meta(max_length=50, description="Only these instance types; by default all.")
-    ] = []
+        tuple[Name, ...],
+        Meta(max_length=50, description="Only these instance types; by default all."),
+    ] = ()
 
 
-def _what_if(served: ServedHistory, arguments: WhatIf) -> Answer:
+def what_if(served: ServedHistory, arguments: WhatIf) -> Answer:
+    """Answers as `sageaudit what-if` does."""
     check_types(arguments.types)
     notes: list[str] = []
     with served.choice.open(notes.append) as source:
         run = _stored_measurements(source, arguments.job)
-    document = what_if_document(at_own_prices(run, served.policy), tuple(arguments.types))
+    document = what_if_document(at_own_prices(run, served.policy), arguments.types)
     shown = document["candidates"][: len(arguments.types) or _MAX_CANDIDATES]
     words = [word for name in arguments.types for word in ("--type", name)]
+    words += option_words({"--policy": served.policy_path, "--profile": served.choice.profile})
     text = printed_text(partial(candidates.show, document), _WIDTH)
     return Answer(
         text,
@@ -158,8 +164,10 @@ def _stored_measurements(source: HistorySource, name: str) -> MeasuredJob:
     return MeasuredJob(job, usage, sources.offline_markets().market(job, now), now)
 
 
-class CheckRequest(_Arguments, frozen=True, kw_only=True):
-    """The arguments of `check_request`."""
+class CheckRequest(Arguments, frozen=True):
+    """Checks the request of a job, pipeline, template or plan before it costs anything: what AWS
+    would refuse, what it may cost at most, and what to change.
+    """
 
     request: Annotated[
         dict[str, Any] | str,
@@ -169,12 +177,13 @@ class CheckRequest(_Arguments, frozen=True, kw_only=True):
             " template or a Terraform plan: a JSON object, or its text."
         ),
     ]
-    region: Annotated[_Name, Meta(description="The jobs' region, if the request names none.")] = ""
-    account: Annotated[_Name, Meta(description="The jobs' account, if RoleArn names none.")] = ""
-    pipeline: Annotated[_Name, Meta(description="The name of the pipeline.")] = ""
+    region: Annotated[Name, Meta(description="The jobs' region, if the request names none.")] = ""
+    account: Annotated[Name, Meta(description="The jobs' account, if RoleArn names none.")] = ""
+    pipeline: Annotated[Name, Meta(description="The name of the pipeline.")] = ""
 
 
-def _check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
+def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
+    """Answers as `sageaudit check` does."""
     request = arguments.request
     if isinstance(request, str):
         try:
@@ -201,10 +210,24 @@ def _check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
     return Answer(
         printed_text(partial(check_view.show, checked), _WIDTH),
         {**checked, "jobs": [_choose(job, _REQUEST_KEYS) for job in checked["jobs"]]},
-        served.command("check", "FILE", "--output", "json"),
+        _check_command(served, arguments),
         [*notes, MONEY_NOTE],
         has_more=True,
     )
+
+
+def _check_command(served: ServedHistory, arguments: CheckRequest) -> str:
+    # The region of the jobs is also that of the table.
+    options = {
+        "--region": arguments.region,
+        "--account": arguments.account,
+        "--pipeline": arguments.pipeline,
+        "--policy": served.policy_path,
+    }
+    region = arguments.region or served.choice.table_region
+    choice = replace(served.choice, table_region=None)
+    words = option_words({**options, "--region": region})
+    return replace(served, choice=choice).command("check", "FILE", *words, "--output", "json")
 
 
 def _open_or_note(served: ServedHistory, notes: list[str]) -> HistorySource | None:
@@ -215,17 +238,20 @@ def _open_or_note(served: ServedHistory, notes: list[str]) -> HistorySource | No
         return None
 
 
-class ExplainRule(_Arguments, frozen=True, kw_only=True):
-    """The arguments of `explain_rule`."""
+class ExplainRule(Arguments, frozen=True):
+    """Explains a rule: what it checks, how the saving is calculated, when it is wrong, and its
+    thresholds. Without a rule, lists all rules.
+    """
 
-    rule: Annotated[_Name, Meta(description='A rule\'s name or id; "" lists all rules.')] = ""
+    rule: Annotated[Name, Meta(description='A rule\'s name or id; "" lists all rules.')] = ""
 
 
-def _explain_rule(_: ServedHistory, arguments: ExplainRule) -> Answer:
+def explain_rule(_: ServedHistory, arguments: ExplainRule) -> Answer:
+    """Answers as `sageaudit rules` does."""
     if not arguments.rule:
         rules = catalogue.load()
         lines = [f"{rule.info.name} ({rule.info.id}): {rule.title}" for rule in rules]
-        keys = ("id", "name", "kinds", "on")
+        keys = ("id", "name", "on")
         documents = [_choose(row, keys) for row in rules_document(rules)["rules"]]
         command = make_command("rules", "--output", "json")
         return Answer("\n".join(lines), {"schema": 1, "rules": documents}, command, has_more=True)
@@ -237,27 +263,23 @@ def _explain_rule(_: ServedHistory, arguments: ExplainRule) -> Answer:
     )
 
 
-class InstancePrices(_Arguments, frozen=True, kw_only=True):
-    """The arguments of `instance_prices`."""
+class InstancePrices(Arguments, frozen=True):
+    """Returns the list price of an hour on a SageMaker instance type, with its date and source."""
 
-    type: Annotated[_Name, Meta(description="An instance type, such as ml.g5.xlarge.")]
-    region: Annotated[_Name, Meta(description='An AWS region; "": all regions with a price.')] = ""
+    type: Annotated[Name, Meta(description="An instance type, such as ml.g5.xlarge.")]
+    region: Annotated[Name, Meta(description='An AWS region; "": all regions with a price.')] = ""
     component: Annotated[
         Literal["", "training", "processing", "transform"],
         Meta(description='The kind of job; "": all kinds.'),
     ] = ""
 
 
-def _instance_prices(_: ServedHistory, arguments: InstancePrices) -> Answer:
+def instance_prices(_: ServedHistory, arguments: InstancePrices) -> Answer:
+    """Answers as `sageaudit prices` does."""
     region, component = arguments.region or None, arguments.component or None
     rates = find_rates(arguments.type, region, component)
     text = printed_text(lambda console: console.print(rates_table(rates)), _WIDTH)
-    words = [
-        word
-        for name, value in (("--region", region), ("--component", component))
-        if value
-        for word in (name, value)
-    ]
+    words = option_words({"--region": region, "--component": component})
     return Answer(
         f"{arguments.type}\n{text}" if rates else no_rate_text(arguments.type, region, component),
         rates_document(rates),
@@ -267,43 +289,9 @@ def _instance_prices(_: ServedHistory, arguments: InstancePrices) -> Answer:
 
 
 JOB_TOOLS = (
-    Tool(
-        "show_audit",
-        "One job's audit",
-        "Shows one job's audit: what it cost, what was avoidable or lost and why, and the"
-        " parameters to change.",
-        ShowAudit,
-        _show_audit,
-    ),
-    Tool(
-        "what_if",
-        "A job on other instance types",
-        "Shows what a job of the history would have cost on other instance types that are large"
-        " enough for what it used.",
-        WhatIf,
-        _what_if,
-    ),
-    Tool(
-        "check_request",
-        "Check a request before it runs",
-        "Checks the request of a job, pipeline, template or plan before it costs anything: what AWS"
-        " would refuse, what it may cost at most, and what to change.",
-        CheckRequest,
-        _check_request,
-    ),
-    Tool(
-        "explain_rule",
-        "A rule's page",
-        "Explains a rule: what it checks, how the saving is calculated, when it is wrong, and its"
-        " thresholds. Without a rule, lists all rules.",
-        ExplainRule,
-        _explain_rule,
-    ),
-    Tool(
-        "instance_prices",
-        "Price of an instance type",
-        "Returns the list price of an hour on a SageMaker instance type, with its date and source.",
-        InstancePrices,
-        _instance_prices,
-    ),
+    Tool("One job's audit", ShowAudit, show_audit),
+    Tool("A job on other instance types", WhatIf, what_if),
+    Tool("Check a request before it runs", CheckRequest, check_request),
+    Tool("A rule's page", ExplainRule, explain_rule),
+    Tool("Price of an instance type", InstancePrices, instance_prices),
 )

@@ -85,8 +85,8 @@ def _listed_tool(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.description,
-        input_schema={k: v for k, v in schema.items() if k not in {"title", "description"}},
+        description=" ".join(schema.pop("description").split()),
+        input_schema=schema,
         output_schema=_OUTPUT_SCHEMA,
         annotations=types.ToolAnnotations(
             title=tool.title,
@@ -107,7 +107,7 @@ def call_by_name(
             suggestion = did_you_mean(name, TOOLS) or ":"
             return _error(f"there is no tool {name}{suggestion} the tools are {', '.join(TOOLS)}")
         tool = TOOLS[name]
-        parsed = msgspec.convert(_without_null(arguments), tool.arguments)
+        parsed = msgspec.convert(_without_null(arguments), tool.arguments, strict=False)
         text, document = finish(tool.answer(served, parsed))
     except msgspec.ValidationError as error:
         names = ", ".join(TOOLS[name].arguments.__struct_fields__)
