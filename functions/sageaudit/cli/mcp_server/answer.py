@@ -165,7 +165,8 @@ def finish(answer: Answer) -> tuple[str, dict[str, Any]]:
 
 def _cut_lines(text: str, max_bytes: int) -> tuple[str, bool]:
     # Keeps whole lines, so that no amount loses its qualifier.
-    size, lines = 0, []
+    size = 0
+    lines: list[str] = []
     for line in text.strip("\n").split("\n"):
         short_line = cut_middle(line, _MAX_STRING_LENGTH)
         size += _json_size(short_line)

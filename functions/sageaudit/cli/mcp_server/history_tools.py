@@ -116,8 +116,16 @@ class SpendBy(QuestionArguments, frozen=True):
     since: Annotated[Name, Meta(description='"": 30d; 56d by week, 180d by month.')] = ""
     sort: Annotated[
         Literal[
-            *("waste", "total", "avoidable", "lost", "possible", "idle"),
-            *("jobs", "failed", "waste_percent", "failed_percent"),
+            "waste",
+            "total",
+            "avoidable",
+            "lost",
+            "possible",
+            "idle",
+            "jobs",
+            "failed",
+            "waste_percent",
+            "failed_percent",
         ],
         Meta(description="The largest first. Periods are always in order of time."),
     ] = "total"
@@ -138,7 +146,9 @@ def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
         if not any(row.jobs or row.costliest_rule for row in rows):
             header, rows = [query_output.empty_result_text(reader, question)], []
     names = [column.key for column in columns]
-    if rows and not {"rule", "usage_type"}.intersection(names):
+    if "rule" in names:
+        notes.append("a job is in the row of each rule that found something: spend does not add up")
+    elif rows and "usage_type" not in names:
         header += query_output.total_lines(rows, is_truncated=True)
     layout = lists.sums_layout(columns, sort)
     order = () if length else ("--sort", arguments.sort)
@@ -218,7 +228,7 @@ def list_recommendations(served: ServedHistory, arguments: ListRecommendations) 
     rows = [row for row in matching if arguments.state in {row.state.value, "all"}]
     header = [f"{count_text(len(rows), 'recommendation')}, {arguments.state}", filters.days_text]
     if len(rows) < len(matching):
-        header.append(f"{len(matching) - len(rows)} more are in other states")
+        header.append(f"{len(matching) - len(rows)} in other states")
     state = ["--all"] if arguments.state == "all" else ["--state", arguments.state]
     options = option_words({option_name(name): value for name, value in given.items()})
     return rows_answer(

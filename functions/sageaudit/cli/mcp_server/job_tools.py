@@ -90,7 +90,7 @@ def show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
 def _short_audit(document: AuditDocument) -> dict[str, Any]:
     # The job, its costs, and its findings with their fixes; the first jobs of a roll-up.
     amounts = zip(COLUMN_TITLES, map(str, document_amounts(document)), strict=True)
-    children = document["children"]
+    children = [_short_audit(child) for child in (document["children"] or ())[:_MAX_CHILDREN]]
     return {
         **_choose(document, _AUDIT_KEYS),
         "job": _choose(document["job"], _JOB_KEYS),
@@ -98,7 +98,7 @@ def _short_audit(document: AuditDocument) -> dict[str, Any]:
         "amounts": dict(amounts),
         "bill": _choose(document["bill"], _BILL_KEYS),
         "findings": [*map(_short_finding, document["findings"])],
-        "children": children and [_short_audit(child) for child in children[:_MAX_CHILDREN]],
+        "children": children or None,
     }
 
 
