@@ -69,6 +69,7 @@ def test_the_server_introduces_itself(server: Served) -> None:
     """With its version, and with what a model must know about amounts and names."""
 
     async def introduction(client: Client) -> tuple[str, str]:
+        assert client.server_info is not None
         return client.server_info.version, client.instructions or ""
 
     version, instructions = server.use(introduction)

@@ -29,12 +29,12 @@ Examples:
 @query_options.HISTORY_OPTIONS
 @click.option("--policy", "policy_path", type=click.Path(path_type=Path), help=options.POLICY_HELP)
 def mcp(history_choice: HistoryChoice, policy_path: Path | None) -> None:
-    """Serves a history to an AI assistant, over MCP on stdin and stdout.
+    """Serves a history to an AI assistant, over MCP.
 
-    An MCP client, such as Claude or an editor, starts this command. Its tools only read: what cost
-    most, what to change, one job's audit, other types for it, a rule's page, the check of a
-    request, prices, and changes of spend. It calls AWS only for the table, if you name one. It
-    ends when the client closes stdin.
+    An MCP client, such as Claude or an editor, starts this command and talks to it on stdin and
+    stdout. The tools only read: what cost most, what to change, one job's audit, other types for
+    it, a rule's page, the check of a request, prices, and changes of spend. AWS is called only for
+    the table, if you name one. The command ends when the client closes stdin.
     """
     try:
         import_module("mcp_types")  # only of version 2 and newer

@@ -35,7 +35,8 @@ MAX_ARGUMENT_LENGTH = 300
 """The maximum length of a name, time or filter value. ARNs of jobs are shorter."""
 Name = Annotated[str, Meta(max_length=MAX_ARGUMENT_LENGTH)]
 _MAX_TEXT_BYTES = 8_000
-_MAX_DOCUMENT_BYTES = 13_000
+_ENVELOPE_BYTES = 500
+"""The keys around the text and the document."""
 _MAX_STRING_LENGTH = 600
 """Longer strings of a document are cut in the middle."""
 _PLAIN_WORD = re.compile(r"[\w./:+-]+")
@@ -152,15 +153,19 @@ def _cell(row: Any, field: Field) -> str:
 
 def finish(answer: Answer) -> tuple[str, dict[str, Any]]:
     """Returns the text and the document of an answer, within `MAX_ANSWER_BYTES` together."""
-    closing = [f"Note: {for_terminal(note)}" for note in answer.notes]
-    document, is_cut = _fit(_clean(answer.document), _MAX_DOCUMENT_BYTES)
-    has_more = answer.has_more or is_cut
-    text, is_text_cut = _cut_lines(replace_surrogates(answer.text), _MAX_TEXT_BYTES)
-    has_more = has_more or is_text_cut
     command = for_terminal(answer.command)
-    closing += [f"This is the short form. All of it: `{command}`"] if has_more else []
-    full_text = "\n\n".join([text, "\n".join(closing)]) if closing else text
-    return full_text, {"text": full_text, **document, "more": has_more, "command": command}
+    rest = f"This is the short form. All of it: `{command}`"
+    closing = [f"Note: {_short(note)}" for note in answer.notes]
+    available = MAX_ANSWER_BYTES - _ENVELOPE_BYTES - _json_size(command)
+    available -= 2 * _json_size("\n".join([*closing, rest]))
+    text, is_text_cut = _cut_lines(
+        replace_surrogates(answer.text), min(_MAX_TEXT_BYTES, available // 4)
+    )
+    document, is_document_cut = _fit(_clean(answer.document), available - 2 * _json_size(text))
+    has_more = answer.has_more or is_text_cut or is_document_cut
+    closing += [rest] if has_more else []
+    text = "\n\n".join([text, "\n".join(closing)]) if closing else text
+    return text, {"text": text, **document, "more": has_more, "command": command}
 
 
 def _cut_lines(text: str, max_bytes: int) -> tuple[str, bool]:
@@ -185,12 +190,16 @@ def _clean(value: Any) -> Any:
 
     def clean(part: Any) -> Any:
         if isinstance(part, str):
-            return cut_middle(for_terminal(part), _MAX_STRING_LENGTH)
+            return _short(part)
         if isinstance(part, dict):
             return {clean(key): clean(entry) for key, entry in part.items()}
         return [clean(entry) for entry in part] if isinstance(part, list) else part
 
     return clean(parsed)
+
+
+def _short(text: str) -> str:
+    return cut_middle(for_terminal(text), _MAX_STRING_LENGTH)
 
 
 def _fit(document: dict[str, Any], max_bytes: int) -> tuple[dict[str, Any], bool]:

@@ -48,6 +48,10 @@ from sageaudit.workflows import check_files
 from sageaudit.workflows.audit.stored import require_audit, stored_run
 from sageaudit.workflows.recordings.jobs import MeasuredJob
 
+_STORED_NOTE = (
+    "From the measurements of the history, which are rounded to tenths of a percent, so cents may"
+    " differ from the audit. The command reads the job from AWS."
+)
 _WIDTH = 100
 _MAX_CHILDREN = 10
 _MAX_CANDIDATES = 8
@@ -80,17 +84,17 @@ def show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
         document = require_audit(source.history, summary)
     return Answer(
         printed_text(partial(render, document), _WIDTH),
-        _short_audit(document),
+        short_audit(document),
         served.command("show", summary.key.arn, "--output", "json"),
         [*notes, MONEY_NOTE],
         has_more=True,
     )
 
 
-def _short_audit(document: AuditDocument) -> dict[str, Any]:
-    # The job, its costs, and its findings with their fixes; the first jobs of a roll-up.
+def short_audit(document: AuditDocument) -> dict[str, Any]:
+    """Returns the job, its costs, its findings with their fixes, and a roll-up's first jobs."""
     amounts = zip(COLUMN_TITLES, map(str, document_amounts(document)), strict=True)
-    children = [_short_audit(child) for child in (document["children"] or ())[:_MAX_CHILDREN]]
+    children = [short_audit(child) for child in (document["children"] or ())[:_MAX_CHILDREN]]
     return {
         **_choose(document, _AUDIT_KEYS),
         "job": _choose(document["job"], _JOB_KEYS),
@@ -132,7 +136,7 @@ def what_if(served: ServedHistory, arguments: WhatIf) -> Answer:
     check_types(arguments.types)
     notes: list[str] = []
     with served.choice.open(notes.append) as source:
-        run = _stored_measurements(source, arguments.job)
+        run, series_note = _stored_measurements(source, arguments.job)
     document = what_if_document(at_own_prices(run, served.policy), arguments.types)
     shown = document["candidates"][: len(arguments.types) or _MAX_CANDIDATES]
     words = [word for name in arguments.types for word in ("--type", name)]
@@ -142,13 +146,16 @@ def what_if(served: ServedHistory, arguments: WhatIf) -> Answer:
         text,
         {**document, "candidates": shown},
         make_command("what-if", run.job.arn or run.job.name, *words, "--output", "json"),
-        [*notes, MONEY_NOTE, "The command reads the job from AWS, this answer from the history."],
+        [*notes, *filter(None, [series_note]), _STORED_NOTE, MONEY_NOTE],
         len(shown) < len(document["candidates"]),
     )
 
 
-def _stored_measurements(source: HistorySource, name: str) -> MeasuredJob:
-    """Returns a job of the history with its stored measurements, at packaged prices."""
+def _stored_measurements(source: HistorySource, name: str) -> tuple[MeasuredJob, str | None]:
+    """Returns a job with its stored measurements, at packaged prices, and what they lack.
+
+    Raises BadUsage if the history has none, and JobNotFound.
+    """
     summary = find_job(source.history, JobQuery(name))
     if summary.rollup:
         raise BadUsage(f"{summary.job} launched other jobs: ask about one of them")
@@ -161,7 +168,7 @@ def _stored_measurements(source: HistorySource, name: str) -> MeasuredJob:
     job, detail = stored
     usage = unpack(detail.series, job, packaged.instance_types())
     now = clock.utc_now()
-    return MeasuredJob(job, usage, sources.offline_markets().market(job, now), now)
+    return MeasuredJob(job, usage, sources.offline_markets().market(job, now), now), detail.note
 
 
 class CheckRequest(Arguments, frozen=True):

@@ -77,8 +77,8 @@ def _parse_filters(filters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if is_flag != (value is True) or not (tags or isinstance(value, str | int | float)):
             raise BadUsage(f"the filter {name} takes {'true or false' if is_flag else 'one value'}")
         texts = [f"{tag}={text}" for tag, text in value.items()] if tags else [str(value)]
-        if max(map(len, texts)) > MAX_ARGUMENT_LENGTH:
-            raise BadUsage(f"a value of the filter {name} has over {MAX_ARGUMENT_LENGTH} letters")
+        if sum(map(len, texts)) > MAX_ARGUMENT_LENGTH:
+            raise BadUsage(f"the filter {name} has more than {MAX_ARGUMENT_LENGTH} letters")
         if name == "tag":
             yield name, tuple(texts)
         else:

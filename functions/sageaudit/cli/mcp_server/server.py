@@ -56,7 +56,7 @@ def make_server(served: ServedHistory) -> Server[Any]:
     limiter = anyio.CapacityLimiter(_MAX_CALLS)
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[*map(_listed_tool, TOOLS.values())])
+        return types.ListToolsResult(tools=[*map(listed_tool, TOOLS.values())])
 
     async def call_tool(_: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         # A cancelled call ends at once; what its thread still reads is dropped.
@@ -80,7 +80,8 @@ async def serve(served: ServedHistory) -> None:
         await server.run(requests, answers, server.create_initialization_options())
 
 
-def _listed_tool(tool: Tool) -> types.Tool:
+def listed_tool(tool: Tool) -> types.Tool:
+    """Returns a tool as clients list it."""
     schema = msgspec.json.schema(tool.arguments)["$defs"][tool.arguments.__name__]
     return types.Tool(
         name=tool.name,
