@@ -208,7 +208,7 @@ def test_what_models_often_send_is_understood(tools: Tools) -> None:
     """Null or an empty text for an argument that is not given, and a number as a text."""
     plain = tools("top_jobs", limit=3)
     filters = {"owner": None, "family": "", "no_owner": False}
-    assert tools("top_jobs", limit="3", until=None, filters=filters) == plain
+    assert tools("top_jobs", since="", limit="3", until=None, filters=filters) == plain
     tag_as_text = tools("top_jobs", filters={"tag": "project=voice"})
     assert tag_as_text == tools("top_jobs", filters={"tag": {"project": "voice"}})
 

@@ -46,11 +46,15 @@ def mcp(history_choice: HistoryChoice, policy_path: Path | None) -> None:
         ) from error
     from sageaudit.cli.mcp_server.server import serve  # noqa: PLC0415 - it needs the SDK
 
-    served = ServedHistory(history_choice, options.load_policy(policy_path), policy_path)
+    policy = options.load_policy(policy_path)
+    served = ServedHistory(history_choice, policy, policy_path and policy_path.absolute())
     signal.signal(signal.SIGINT, _interrupt)
     if sys.stdin.isatty():
         print_message("waiting for an MCP client on stdin; Ctrl-C ends. docs/mcp.md: how to set up")
-    anyio.run(serve, served)
+    try:
+        anyio.run(serve, served)
+    except* OSError:  # the client is gone
+        pass
     sys.stderr.flush()
     os._exit(Exit.DONE)  # an abandoned read of AWS must not keep the process
 

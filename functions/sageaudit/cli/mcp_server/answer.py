@@ -68,13 +68,19 @@ class ServedHistory(Struct, frozen=True):
 
     def command(self, *words: str) -> str:
         """Returns the command for a shell that asks the same history."""
+        history = self.choice.history
         options = {
-            "--history": self.choice.history,
+            "--history": history and history.absolute(),
             "--table": self.choice.table,
             "--table-region": self.choice.table_region,
             "--profile": self.choice.profile,
         }
         return make_command(*words, *option_words(options))
+
+
+def choose_keys(document: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Returns a document with only these keys."""
+    return {key: document[key] for key in keys}
 
 
 def option_words(options: Mapping[str, object]) -> list[str]:

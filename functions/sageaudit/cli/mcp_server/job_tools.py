@@ -1,11 +1,10 @@
-"""The tools about one thing: a job's audit, other types for it, a request, a rule, and prices."""
+"""The tools about one job: its audit, other types for it, and its request before it runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -19,17 +18,11 @@ from sageaudit.cli.mcp_server.answer import (
     Name,
     ServedHistory,
     Tool,
+    choose_keys,
     make_command,
     option_words,
 )
 from sageaudit.cli.views import check as check_view
-from sageaudit.cli.views.instance_rates import (
-    find_rates,
-    no_rate_text,
-    rates_document,
-    rates_table,
-)
-from sageaudit.cli.views.rule_page import find_rule, rule_document, rule_page, rules_document
 from sageaudit.cli.views.what_if import at_own_prices, check_types, what_if_document
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
@@ -42,7 +35,6 @@ from sageaudit.output.text.amounts import COLUMN_TITLES, document_amounts
 from sageaudit.output.text.finding import make_finding_parts
 from sageaudit.output.text.headline import headline
 from sageaudit.queries.names import JobQuery, find_job
-from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows import check_files
 from sageaudit.workflows.audit.stored import require_audit, stored_run
@@ -96,11 +88,11 @@ def short_audit(document: AuditDocument) -> dict[str, Any]:
     amounts = zip(COLUMN_TITLES, map(str, document_amounts(document)), strict=True)
     children = [short_audit(child) for child in (document["children"] or ())[:_MAX_CHILDREN]]
     return {
-        **_choose(document, _AUDIT_KEYS),
-        "job": _choose(document["job"], _JOB_KEYS),
+        **choose_keys(document, _AUDIT_KEYS),
+        "job": choose_keys(document["job"], _JOB_KEYS),
         "headline": headline(document) if document["unauditable"] is None else None,
         "amounts": dict(amounts),
-        "bill": _choose(document["bill"], _BILL_KEYS),
+        "bill": choose_keys(document["bill"], _BILL_KEYS),
         "findings": [*map(_short_finding, document["findings"])],
         "children": children or None,
     }
@@ -109,14 +101,10 @@ def short_audit(document: AuditDocument) -> dict[str, Any]:
 def _short_finding(finding: FindingDocument) -> dict[str, Any]:
     parts = make_finding_parts(finding)
     return {
-        **_choose(finding, _FINDING_KEYS),
+        **choose_keys(finding, _FINDING_KEYS),
         "dollars": parts.dollars,
         "not_counted_because": parts.not_counted_because,
     }
-
-
-def _choose(document: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {key: document[key] for key in keys}
 
 
 class WhatIf(Arguments, frozen=True):
@@ -216,7 +204,7 @@ def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
             source.close()
     return Answer(
         printed_text(partial(check_view.show, checked), _WIDTH),
-        {**checked, "jobs": [_choose(job, _REQUEST_KEYS) for job in checked["jobs"]]},
+        {**checked, "jobs": [choose_keys(job, _REQUEST_KEYS) for job in checked["jobs"]]},
         _check_command(served, arguments),
         [*notes, MONEY_NOTE],
         has_more=True,
@@ -245,60 +233,8 @@ def _open_or_note(served: ServedHistory, notes: list[str]) -> HistorySource | No
         return None
 
 
-class ExplainRule(Arguments, frozen=True):
-    """Explains a rule: what it checks, how the saving is calculated, when it is wrong, and its
-    thresholds. Without a rule, lists all rules.
-    """
-
-    rule: Annotated[Name, Meta(description='A rule\'s name or id; "" lists all rules.')] = ""
-
-
-def explain_rule(_: ServedHistory, arguments: ExplainRule) -> Answer:
-    """Answers as `sageaudit rules` does."""
-    if not arguments.rule:
-        rules = catalogue.load()
-        lines = [f"{rule.info.name} ({rule.info.id}): {rule.title}" for rule in rules]
-        keys = ("id", "name", "on")
-        documents = [_choose(row, keys) for row in rules_document(rules)["rules"]]
-        command = make_command("rules", "--output", "json")
-        return Answer("\n".join(lines), {"schema": 1, "rules": documents}, command, has_more=True)
-    rule = find_rule(arguments.rule)
-    return Answer(
-        rule_page(rule),
-        {"schema": 1, "rule": rule_document(rule)},
-        make_command("rules", rule.info.name, "--output", "json"),
-    )
-
-
-class InstancePrices(Arguments, frozen=True):
-    """Returns the list price of an hour on a SageMaker instance type, with its date and source."""
-
-    type: Annotated[Name, Meta(description="An instance type, such as ml.g5.xlarge.")]
-    region: Annotated[Name, Meta(description='An AWS region; "": all regions with a price.')] = ""
-    component: Annotated[
-        Literal["", "training", "processing", "transform"],
-        Meta(description='The kind of job; "": all kinds.'),
-    ] = ""
-
-
-def instance_prices(_: ServedHistory, arguments: InstancePrices) -> Answer:
-    """Answers as `sageaudit prices` does."""
-    region, component = arguments.region or None, arguments.component or None
-    rates = find_rates(arguments.type, region, component)
-    text = printed_text(lambda console: console.print(rates_table(rates)), _WIDTH)
-    words = option_words({"--region": region, "--component": component})
-    return Answer(
-        f"{arguments.type}\n{text}" if rates else no_rate_text(arguments.type, region, component),
-        rates_document(rates),
-        make_command("prices", arguments.type, *words, "--output", "json"),
-        ["USD for an hour of one instance: list prices, before discounts"],
-    )
-
-
 JOB_TOOLS = (
     Tool("One job's audit", ShowAudit, show_audit),
     Tool("A job on other instance types", WhatIf, what_if),
     Tool("Check a request before it runs", CheckRequest, check_request),
-    Tool("A rule's page", ExplainRule, explain_rule),
-    Tool("Price of an instance type", InstancePrices, instance_prices),
 )

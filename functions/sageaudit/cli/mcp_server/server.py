@@ -23,13 +23,14 @@ from sageaudit import __version__
 from sageaudit.cli.mcp_server.answer import ServedHistory, Tool, finish
 from sageaudit.cli.mcp_server.history_tools import HISTORY_TOOLS
 from sageaudit.cli.mcp_server.job_tools import JOB_TOOLS
+from sageaudit.cli.mcp_server.reference_tools import REFERENCE_TOOLS
 from sageaudit.cli.messages import print_message
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import SageauditError
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.token_shapes import redact
 
-TOOLS = {tool.name: tool for tool in (*HISTORY_TOOLS, *JOB_TOOLS)}
+TOOLS = {tool.name: tool for tool in (*HISTORY_TOOLS, *JOB_TOOLS, *REFERENCE_TOOLS)}
 _MAX_CALLS = 4
 """Calls that run at the same time. More would not be faster: Python runs one at a time."""
 _MAX_ERROR_LENGTH = 2_000
@@ -108,7 +109,7 @@ def call_by_name(
             suggestion = did_you_mean(name, TOOLS) or ":"
             return _error(f"there is no tool {name}{suggestion} the tools are {', '.join(TOOLS)}")
         tool = TOOLS[name]
-        parsed = msgspec.convert(_without_null(arguments), tool.arguments, strict=False)
+        parsed = msgspec.convert(_given(arguments), tool.arguments, strict=False)
         text, document = finish(tool.answer(served, parsed))
     except msgspec.ValidationError as error:
         names = ", ".join(TOOLS[name].arguments.__struct_fields__)
@@ -128,9 +129,9 @@ def call_by_name(
     )
 
 
-def _without_null(arguments: dict[str, Any]) -> dict[str, Any]:
-    # Some models send null for an argument that they do not give.
-    return {key: value for key, value in arguments.items() if value is not None}
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    # Some models send null or an empty text for an argument that they do not give.
+    return {key: value for key, value in arguments.items() if value not in (None, "")}
 
 
 def _error(sentence: str) -> types.CallToolResult:
