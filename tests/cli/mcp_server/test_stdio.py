@@ -196,7 +196,7 @@ def test_a_table_is_read_with_own_credentials_and_only_read(company: Path) -> No
                 missing = running.call("show_audit", job="no-such-job")
             actions = {call.rpartition(".")[2] for call in aws.calls}
     assert not answer.is_error, answer.text
-    assert "3 rows" in answer.text
+    assert "all 8 rows: 18 jobs" in answer.text
     assert answer.document["command"].endswith(f"--table {name} --table-region us-east-1")
     assert missing.text == "no audit of no-such-job is in this history"
     assert actions <= {"Query", "GetItem", "BatchGetItem", "DescribeTable"}, actions

@@ -109,7 +109,7 @@ def call_by_name(
             suggestion = did_you_mean(name, TOOLS) or ":"
             return _error(f"there is no tool {name}{suggestion} the tools are {', '.join(TOOLS)}")
         tool = TOOLS[name]
-        parsed = msgspec.convert(_given(arguments), tool.arguments, strict=False)
+        parsed = msgspec.convert(_drop_absent(arguments), tool.arguments, strict=False)
         text, document = finish(tool.answer(served, parsed))
     except msgspec.ValidationError as error:
         names = ", ".join(TOOLS[name].arguments.__struct_fields__)
@@ -129,7 +129,7 @@ def call_by_name(
     )
 
 
-def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+def _drop_absent(arguments: dict[str, Any]) -> dict[str, Any]:
     # Some models send null or an empty text for an argument that they do not give.
     return {key: value for key, value in arguments.items() if value not in (None, "")}
 
