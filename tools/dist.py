@@ -103,6 +103,22 @@ same = [json.loads(line, parse_float=Decimal) for line in open("rows.jsonl", enc
 assert rows and [usd for usd, in rows] == [row["total_usd"] for row in same], rows
 """
 """Checks that the amounts in the Parquet file are those of the JSON lines, to the last digit."""
+ASSISTANT = """
+import sys
+from pathlib import Path
+import anyio
+from mcp import Client, StdioServerParameters
+
+async def ask():
+    command = str(Path(sys.executable).with_name("sageaudit"))
+    words = ["mcp", "--history", "example.db"]
+    async with Client(StdioServerParameters(command=command, args=words)) as client:
+        answer = await client.call_tool("top_jobs", {"limit": 1})
+    assert not answer.is_error and "Spend: $" in answer.content[0].text, answer
+
+anyio.run(ask)
+"""
+"""Checks an answer of `sageaudit mcp` over stdio."""
 ADDRESSES = ("Home-page", "Download-URL", "Project-URL", "Author-email", "Maintainer-email")
 
 
@@ -198,7 +214,7 @@ def install_faults(wheel: Path, extras: str, pins: Sequence[str] = ()) -> Iterab
             shutil.copy(path, Path(folder, name))
         arguments = [*COMMANDS, *(PARQUET if extras else ()), *(EXAMPLE if pins else ())]
         scripts = {"the amounts in Parquet": SAME_SUMS} if extras else {}
-        scripts |= {"the help": HELP_AND_USAGE} if pins else {}
+        scripts |= {"the help": HELP_AND_USAGE, "mcp": ASSISTANT} if pins else {}
         commands = {
             **{f"sageaudit {' '.join(words)}": [sageaudit, *words] for words in arguments},
             "pip check": [*pip, "check"],

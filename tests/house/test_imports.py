@@ -64,7 +64,8 @@ ORDER = {
     "output": ("text", "terminal", "html"),
     "cli": (
         *("clock", "messages", "options", "views", "interruption", "account_options"),
-        *("query_options", "query_output", "recommendations", "check_outputs", "commands", "main"),
+        *("query_options", "query_output", "recommendations", "check_outputs", "mcp_server"),
+        *("commands", "main"),
     ),
 }
 """The folders of a part in the order of the flow. Each may import those before it."""

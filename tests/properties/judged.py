@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.commands.what_if import what_if_document
+from sageaudit.cli.views.what_if import what_if_document
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.finding_document import FindingDocument

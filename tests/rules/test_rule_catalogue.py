@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit import rules
-from sageaudit.cli.commands.rules import SCOPE_LABELS, SECTION_NAMES, docstring_sections
+from sageaudit.cli.views.rule_page import SCOPE_LABELS, SECTION_NAMES, docstring_sections
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import (
     AccountCase,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli.commands.rules import SECTION_NAMES, docstring_sections
+from sageaudit.cli.views.rule_page import SECTION_NAMES, docstring_sections
 from sageaudit.rules import catalogue
 from tools import new_rule
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sageaudit.cli.commands.rules import rule_page
+from sageaudit.cli.views.rule_page import rule_page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 from tools.pages import DOCS, track_record

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sageaudit.cli.commands.prices import TypeRate
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.formats import FieldKind, ListLayout
+from sageaudit.cli.views.instance_rates import TypeRate
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,

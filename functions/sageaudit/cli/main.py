@@ -38,6 +38,7 @@ COMMAND_GROUPS = {
         "account",
         "report",
         "export",
+        "mcp",
     ),
     "Prices and rules": ("prices", "rules", "what-if", "reconcile"),
     "Set up and operate": ("demo", "doctor", "backfill", "notify", "redrive"),

@@ -98,7 +98,8 @@ def option_group(
     return decorate
 
 
-def _load_policy(_: click.Context, __: click.Parameter, path: Path | None) -> Policy:
+def load_policy(path: Path | None) -> Policy:
+    """Returns the policy of the option --policy. Raises BadPolicy."""
     if path is None:
         return Policy()
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
@@ -153,11 +154,12 @@ RECORDING_OPTION = click.option(
     type=_FILE,
     help=_RECORDING_HELP,
 )
+POLICY_HELP = "Policy file (TOML) to apply; by default sageaudit's own default policy."
 POLICY_OPTION = click.option(
     "--policy",
     type=_FILE,
-    callback=_load_policy,
-    help="Policy file (TOML) to apply; by default sageaudit's own default policy.",
+    callback=lambda _, __, path: load_policy(path),
+    help=POLICY_HELP,
 )
 
 

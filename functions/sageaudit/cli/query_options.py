@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,10 +56,10 @@ class HistoryChoice(Struct, frozen=True):
     table_region: str | None
     profile: str | None
 
-    def open(self) -> histories.HistorySource:
+    def open(self, warn: Callable[[str], None] = print_message) -> histories.HistorySource:
         """Opens the history. Raises BadUsage, HistoryFileError or AwsError."""
         return histories.open_history(
-            self.history, self.table, self.profile, self.table_region, warn=print_message
+            self.history, self.table, self.profile, self.table_region, warn=warn
         )
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
 
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import OutputOptions, option_name
+from sageaudit.cli.views import cells
 from sageaudit.cli.views.formats import JsonTail, ListLayout
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.output.text.words import count_text
+from sageaudit.output.text.headline import judged_text
+from sageaudit.output.text.words import capitalised, count_text
 from sageaudit.queries.lists import HistoryLists, ReadCounts
 from sageaudit.queries.names import no_match_reason
 from sageaudit.queries.question import Question
+from sageaudit.queries.total import SumsRow, combine
 from sageaudit.queries.window import Window
 
 T = TypeVar("T")
@@ -36,10 +39,32 @@ def period_text(window: Window) -> str:
     return f"Jobs that ended from {window.text} (UTC)"
 
 
+def total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
+    """Yields how much of all rows was judged, and their sums if not all of them are shown."""
+    total = combine(rows)
+    row_amounts = cells.row_amounts(total)
+    if is_truncated:
+        yield (
+            f"all {len(rows):,} rows: {count_text(total.jobs, 'job')}, {row_amounts.spend} spent,"
+            f" {row_amounts.waste} avoidable or lost"
+        )
+    yield capitalised(judged_text(total.sums))
+
+
 def explain_empty_result(lists: HistoryLists, question: Question) -> None:
     """Prints that no audit matches, and which filter is the reason."""
-    hint = _unknown_rule_hint(question.rule) or no_match_reason(lists, question, option_name)
-    print_message(f"no audit of {question.window.text} matches; {hint}")
+    print_message(empty_result_text(lists, question, option_name))
+
+
+def empty_result_text(
+    lists: HistoryLists, question: Question, filter_name: Callable[[str], str] = str
+) -> str:
+    """Returns that no audit matches, and which filter is the reason.
+
+    `filter_name` returns the caller's name of a filter.
+    """
+    hint = _unknown_rule_hint(question.rule) or no_match_reason(lists, question, filter_name)
+    return f"no audit of {question.window.text} matches; {hint}"
 
 
 def _unknown_rule_hint(name: str | None) -> str:
@@ -56,9 +81,15 @@ def _unknown_rule_hint(name: str | None) -> str:
 
 def explain_rollups(kinds: Collection[str]) -> None:
     """Prints what the amounts of roll-ups of these kinds leave out."""
+    for text in rollup_texts(kinds):
+        print_message(text)
+
+
+def rollup_texts(kinds: Collection[str]) -> Iterator[str]:
+    """Yields what the amounts of roll-ups of these kinds leave out."""
     for spec in (kind.spec for kind in JobKind if kind.value in kinds):
         children = spec.rollup.children_label if spec.rollup else "jobs"
-        print_message(f"{spec.label_with_article}'s row leaves out the amounts of its {children}")
+        yield f"{spec.label_with_article}'s row leaves out the amounts of its {children}"
 
 
 def show_rows(

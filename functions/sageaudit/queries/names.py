@@ -198,9 +198,11 @@ class JobQuery(Struct, frozen=True):
 def find_job(history: History, job_query: JobQuery) -> AuditSummary:
     """Returns the newest run of the job.
 
-    A name that was shortened with "…" is looked for among the newest jobs. Raises JobNotFound.
-    Raises AmbiguousName if several jobs have the name.
+    A name that was shortened with "…" is looked for among the newest jobs. Raises BadUsage for
+    another ARN than a job's, JobNotFound, or AmbiguousName if several jobs have the name.
     """
+    if job_query.job.startswith("arn:") and job_query.name == job_query.job:
+        raise BadUsage(f"{job_query.job} is not the ARN of a SageMaker job that is audited")
     query = _resolve_shortened(history, job_query) if ELLIPSIS in job_query.job else job_query
     runs = [run for run in history.runs(RunQuery.for_name(query.name)) if query.is_match(run)]
     arns = list(dict.fromkeys(run.key.arn for run in runs))

@@ -13,7 +13,7 @@ from local.stack import TEMPLATE
 from sageaudit.adapters.aws import sagemaker
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.commands.prices import COMPONENTS
+from sageaudit.cli.views.instance_rates import COMPONENTS
 from sageaudit.domain.job import describe
 from sageaudit.domain.job.kinds import (
     BILLED_KINDS,

@@ -21,14 +21,13 @@ from sageaudit.cli.views import cells, lists
 from sageaudit.domain.money import format_usd
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.text.amounts import UNKNOWN_AMOUNTS
-from sageaudit.output.text.headline import judged_text
 from sageaudit.output.text.money import Figure, percent_change_text
-from sageaudit.output.text.words import capitalised, count_text
+from sageaudit.output.text.words import count_text
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import parse_columns
 from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import AMOUNT_SORTS, COUNT_SORTS, SortOrder
-from sageaudit.queries.total import RUN_FIELDS, SumsRow, combine
+from sageaudit.queries.total import RUN_FIELDS, SumsRow
 from sageaudit.queries.window import ONE_DAY, PeriodLength
 
 _LIMIT = 26
@@ -119,22 +118,10 @@ def by(
     )
     header_lines = [query_output.period_text(window)]
     if rows and not any(column.name in {"rule", "usage_type"} for column in grouped_by):
-        header_lines += _total_lines(rows, is_truncated=len(shown_rows) < len(rows))
+        header_lines += query_output.total_lines(rows, is_truncated=len(shown_rows) < len(rows))
     query_output.show_rows(
         shown_rows, rows, layout, output_options, reader.read_counts, "\n".join(header_lines)
     )
-
-
-def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
-    # The sums of all rows are left out if all rows are printed.
-    total = combine(rows)
-    row_amounts = cells.row_amounts(total)
-    if is_truncated:
-        yield (
-            f"all {len(rows):,} rows: {count_text(total.jobs, 'job')}, {row_amounts.spend} spent,"
-            f" {row_amounts.waste} avoidable or lost"
-        )
-    yield capitalised(judged_text(total.sums))
 
 
 def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -> None:

@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
-from itertools import product
 from pathlib import Path
 
 import click
-from msgspec import Struct
-from msgspec.structs import asdict
-from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
-from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.local_files import write_text
-from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.messages import print_json, print_message
-from sageaudit.domain.job.kinds import BILLED_KINDS, Component
+from sageaudit.cli.views.instance_rates import (
+    COMPONENTS,
+    find_rates,
+    no_rate_text,
+    rates_document,
+    rates_table,
+)
 from sageaudit.domain.money import format_rate, format_usd
-from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.prices.known_prices import (
     OwnRates,
     RateBasis,
     group_own_rates,
     merge_own_rates,
 )
-from sageaudit.domain.prices.market import PriceKind, Prices, Rate
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.learning import DerivedRate, UsageWithoutRate, derive_rates
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
 from sageaudit.output.terminal.layout import make_console, plain_table, signed_percent
-from sageaudit.output.text.money import about_text
-from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import count_text
-from sageaudit.structs import replace
 
-COMPONENTS = {kind.value: kind.spec.component for kind in BILLED_KINDS}
 _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
@@ -55,24 +47,6 @@ _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
   sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
-
-
-class TypeRate(Struct, frozen=True):
-    """One rate, as --output json prints it."""
-
-    type: str
-    region: str
-    component: str
-    usd_per_hour: Decimal
-    as_of: str
-    source: str
-    note: str | None
-    kind: PriceKind
-
-    @property
-    def is_estimate(self) -> bool:
-        """True if the rate is estimated, not read from a price list."""
-        return self.kind == "estimate"
 
 
 @click.group(cls=options.DefaultGroup, epilog=_EPILOG)
@@ -93,24 +67,14 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     The rates come with the package; no AWS account is needed. An unknown rate may be estimated from
     EC2's: it is marked "about", and its kind in the JSON is "estimate".
     """
-    _check_type_and_region(instance_type, region)
-    components = [COMPONENTS[component]] if component else list(Component)
-    regions = [region] if region else list(packaged.packaged_prices().regions)
-    rates: list[TypeRate] = []
-    for job_component, region_name in product(components, regions):
-        prices_book = sources.offline_book(region_name, job_component, None)
-        rate = _rate_of_type(prices_book, instance_type, region_name, job_component)
-        if rate is not None:
-            rates.append(rate)
+    rates = find_rates(instance_type, region, component)
     if not rates:
-        kind = f"{component} " if component else ""
-        place = f"in {region}" if region else "in any region"
-        print_message(f"no {kind}price is known for {instance_type} {place}: it is unknown, not 0")
+        print_message(no_rate_text(instance_type, region, component))
         return Exit.NOT_FOUND
     if output == "json":
-        print_json({"schema": 1, "rates": [asdict(rate) for rate in rates]})
+        print_json(rates_document(rates))
     else:
-        make_console().print(_rates_table(rates))
+        make_console().print(rates_table(rates))
     return Exit.DONE
 
 
@@ -174,63 +138,6 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
         f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml"
     )
     return Exit.DONE
-
-
-def _check_type_and_region(instance_type: str, region: str | None) -> None:
-    """Raises BadUsage for a type or region that does not exist."""
-    table = packaged.packaged_prices().hourly_table["usd_per_hour"]
-    known_types = {
-        *packaged.instance_types(),
-        *(name for rates in table.values() for name in rates),
-    }
-    if instance_type not in known_types:
-        raise BadUsage(
-            f"{instance_type} is not an instance type that SageMaker jobs are known to use"
-            f"{did_you_mean(instance_type, known_types)}"
-        )
-    if region is not None and region not in {*table, *known_regions()}:
-        raise BadUsage(f"{region} is not a known AWS region")
-
-
-def _rate_of_type(
-    prices_book: Prices, instance_type: str, region: str, component: Component
-) -> TypeRate | None:
-    """Returns None if the rate is neither known nor estimated."""
-    rate = prices_book.hourly_rate(region, component, instance_type)
-    if rate is None:
-        return None
-    return TypeRate(
-        instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
-        _note(rate), rate.kind,
-    )  # fmt: skip
-
-
-def _note(rate: Rate) -> str | None:
-    is_in_note = rate.unlisted_reason is not None and rate.unlisted_reason in (rate.note or "")
-    unlisted_reason = None if is_in_note else rate.unlisted_reason
-    return " · ".join(filter(None, (rate.estimate_basis, rate.note, unlisted_reason))) or None
-
-
-def _rates_table(rates: list[TypeRate]) -> Group:
-    # Components of equal price share a line. The sources are below the table.
-    table = plain_table("Region", "USD/hour", "As of", "For")
-    components_by_rate: dict[TypeRate, list[str]] = {}
-    for rate in rates:
-        components_by_rate.setdefault(replace(rate, component=""), []).append(rate.component)
-    sources: dict[str, list[str]] = {}
-    for rate, components in sorted(components_by_rate.items(), key=lambda pair: pair[0].region):
-        table.add_row(
-            rate.region,
-            about_text(format_rate(rate.usd_per_hour), estimated=rate.is_estimate),
-            rate.as_of,
-            ", ".join(components),
-        )
-        source = " · ".join(filter(None, (rate.source, rate.note)))
-        sources.setdefault(source, []).append(rate.region)
-    if len(sources) == 1:
-        return Group(table, *(Text(for_terminal(source), "dim") for source in sources))
-    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
-    return Group(table, *(Text(for_terminal(line), "dim") for line in lines))
 
 
 def _derived_table(derived: list[DerivedRate]) -> Table:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from itertools import chain, repeat
-from textwrap import fill
-from typing import Any
-
 import click
-from msgspec.structs import asdict
 from rich.console import Console
 from rich.markdown import Markdown
 
 from sageaudit.cli import options
 from sageaudit.cli.messages import print_json
 from sageaudit.cli.options import PrintOptions
-from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
-from sageaudit.errors import BadUsage
+from sageaudit.cli.views.rule_page import (
+    find_rule,
+    rule_document,
+    rule_page,
+    rules_document,
+)
 from sageaudit.output.terminal.layout import make_console, plain_table
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import (
-    AccountCase,
-    Case,
-    FamilyCase,
-    JobCase,
-    RequestCase,
-    RollUpCase,
-    Rule,
-)
-from sageaudit.rules.judge import BUSY_GPU_PERCENT
+from sageaudit.rules.card import Rule
 
 _EPILOG = """\b
 Examples:
@@ -49,29 +36,18 @@ def rules(name: str | None, print_options: PrintOptions) -> None:
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources. `sageaudit
     by rule` shows what each rule found in a history.
     """
-    all_rules = catalogue.load()
     if name is None:
-        print_options.print_document(all_rules, _show, _document)
+        print_options.print_document(catalogue.load(), _show, rules_document)
         return
-    key = name.lower().replace("_", "-")
-    matching_rule = next(
-        (rule for rule in all_rules if key in {rule.info.name, rule.info.id.lower()}), None
-    )
-    if matching_rule is None:
-        suggestion = did_you_mean(key, [rule.info.name for rule in all_rules]) or ";"
-        raise BadUsage(f"there is no rule {name}{suggestion} `sageaudit rules` lists them all")
-    text = rule_page(matching_rule)
+    rule = find_rule(name)
+    text = rule_page(rule)
     console = make_console(no_color=print_options.no_color)
     if print_options.is_json:
-        print_json({"schema": 1, "rule": {**rule_document(matching_rule), "page": text}})
+        print_json({"schema": 1, "rule": {**rule_document(rule), "page": text}})
     elif console.is_terminal:
         console.print(Markdown(text))
     else:
         click.echo(text, nl=False)
-
-
-def _document(all_rules: tuple[Rule, ...]) -> dict[str, Any]:
-    return {"schema": 1, "rules": [rule_document(rule) for rule in all_rules]}
 
 
 def _show(all_rules: tuple[Rule, ...], console: Console) -> None:
@@ -80,148 +56,3 @@ def _show(all_rules: tuple[Rule, ...], console: Console) -> None:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
         table.add_row(rule.info.id, rule.info.name, rule.title, kinds)
     console.print(table)
-
-
-SCOPE_LABELS: dict[type[Any], str] = {
-    JobCase: "one job",
-    FamilyCase: "one job and the earlier runs of its family",
-    RollUpCase: "a tuning job and its training jobs",
-    AccountCase: "an account's runs (`sageaudit account`)",
-    RequestCase: "a request before its job runs (`sageaudit check`)",
-    Case: "a job, a tuning job, or a request before its job runs",
-}
-SECTION_NAMES = (
-    "What it checks",
-    "Why it costs",
-    "Saving",
-    "When it is wrong",
-    "What to do",
-    "Sources",
-)
-"""The sections of every page, in this order.
-
-A rule's docstring has a title, then a paragraph for each section. The paragraph's further lines are
-indented. A line that begins with `- ` is an item of a list, which ends the section.
-"""
-_WIDTH = 100
-_SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)
-_ITEM = re.compile(r"\n +(?=- )")
-
-
-def rule_page(rule: Rule) -> str:
-    """Returns a rule's page as Markdown, as `sageaudit rules NAME` shows it.
-
-    docs/rules adds how often the rule was right.
-    """
-    lines = [f"# {rule.info.name} ({rule.info.id})", "", f"**{rule.title}**"]
-    for heading, text in docstring_sections(rule.page):
-        lines += ["", f"## {heading}", text]
-    lines += ["", "## When it judges", *(f"- {line}" for line in _judging_lines(rule))]
-    if rule.thresholds:
-        lines += [
-            "",
-            "## Thresholds",
-            f"Set them in `policy.toml` under `[rules.{rule.info.name}]`.",
-            "",
-            "| key | default | unit | why | source |",
-            "|---|--:|---|---|---|",
-        ]
-        lines += [
-            f"| `{threshold.key}` | {threshold.value:g} | {threshold.unit} | {threshold.why}"
-            f" | {threshold.source} |"
-            for threshold in rule.thresholds
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def rule_document(rule: Rule) -> dict[str, Any]:
-    """Returns a rule as --output json prints it. Keys are always present and never removed."""
-    return {
-        "id": rule.info.id,
-        "name": rule.info.name,
-        "title": rule.title,
-        "scope": SCOPE_LABELS[rule.scope],
-        "kinds": sorted(kind.value for kind in rule.kinds),
-        "on": rule.is_on_by_default,
-        "sent_to_channels": rule.info.sent_to_channels,
-        "report_once_per_family": rule.report_once_per_family,
-        "needs": [metric.value for metric in rule.required_metrics],
-        "min_active_minutes": rule.min_active_minutes if rule.required_metrics else None,
-        "min_earlier_runs": rule.min_earlier_runs,
-        "includes": sorted(rule.info.subsumes),
-        "thresholds": [asdict(threshold) for threshold in rule.thresholds],
-    }
-
-
-def docstring_sections(docstring: str) -> list[tuple[str, str]]:
-    """Returns the heading and text of each section of a rule's docstring, in their order."""
-    return [(heading, _wrap(text)) for heading, text in _SECTION.findall(docstring)]
-
-
-def _wrap(text: str) -> str:
-    """Returns a paragraph, and the list after it if there is one, as Markdown."""
-    paragraph, *items = (
-        fill(
-            " ".join(part.split()),
-            _WIDTH,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for part, indent in zip(_ITEM.split(text), chain([""], repeat("  ")), strict=False)
-    )
-    return "\n\n".join([paragraph, "\n".join(items)]) if items else paragraph
-
-
-def _judging_lines(rule: Rule) -> list[str]:
-    # What most rules share is left out.
-    kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
-    lines = [f"Judges {SCOPE_LABELS[rule.scope]}; kinds of job: {kinds}.", *_request_support(rule)]
-    if rule.report_once_per_family:
-        lines.append(
-            "A finding is shown for a family's first run only; for later runs it is stored."
-        )
-    if not rule.is_on_by_default:
-        lines.append("The rule is off by default; the policy turns it on with `rules.on`.")
-    if rule.required_metrics:
-        lines += _metric_lines(rule)
-    if rule.can_pool_runs:
-        lines.append(
-            f"A run of under {MIN_ACTIVE_MINUTES} active minutes is judged together with the last "
-            "runs of its family."
-        )
-    if rule.compares_hosts:
-        lines.append(
-            'Compares hosts, so the rule answers "unknown" if the job has several instance groups.'
-        )
-    if rule.skips_busy_gpu:
-        lines.append(f"Does not apply if mean GPU use is {BUSY_GPU_PERCENT}% or more.")
-    if rule.min_earlier_runs:
-        lines.append(f"Needs {rule.min_earlier_runs} earlier runs of the family.")
-    if rule.info.subsumes:
-        names = ", ".join(sorted(rule.info.subsumes))
-        lines.append(
-            f"Includes the findings of: {names}. Those findings are shown under this rule's "
-            "finding, without dollars."
-        )
-    if not rule.info.sent_to_channels:
-        lines.append("Findings are stored and shown, and not sent to channels.")
-    return lines
-
-
-def _metric_lines(rule: Rule) -> Iterator[str]:
-    # Also says what active minutes are.
-    metrics = " and ".join(metric.value for metric in rule.required_metrics)
-    minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
-    yield (
-        f"Needs {metrics} with at least {rule.min_coverage:.0%} of the expected points, at least "
-        f"{rule.min_active_minutes:g} {minutes}, and a point at least every {rule.max_period_s} s."
-    )
-    if not rule.uses_whole_run:
-        yield "Active minutes are those from the run's first work to its last."
-
-
-def _request_support(rule: Rule) -> list[str]:
-    if rule.request_severity is None or rule.scope in {Case, RequestCase}:
-        return []
-    return ["Also judges requests before they run (`sageaudit check`)."]

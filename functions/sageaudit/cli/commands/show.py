@@ -8,17 +8,13 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options, query_options
 from sageaudit.cli.messages import print_json
 from sageaudit.cli.query_options import HistoryChoice
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.terminal.render import render, show_code, show_guides
 from sageaudit.output.text.fix_code import Dialect
-from sageaudit.output.text.words import count_text
-from sageaudit.ports import History
 from sageaudit.queries.names import JobQuery, find_job
-from sageaudit.workflows.audit.stored import read_audit, read_guides
+from sageaudit.workflows.audit.stored import read_guides, require_audit
 
 _EPILOG = """\b
 Examples:
@@ -59,11 +55,9 @@ def show(
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
     query = JobQuery(job, kind, account, region)
-    if job.startswith("arn:") and query.name == job:
-        raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
     with history_choice.open() as source:
         summary = find_job(source.history, query)
-        audited = _audit(source.history, summary, version)
+        audited = require_audit(source.history, summary, version)
         guide_documents = (
             read_guides(source.history, audited, packaged.instance_types()) if guides else None
         )
@@ -76,15 +70,3 @@ def show(
         show_guides(guide_documents, console)
     if fix_as:
         show_code(audited, console, fix_as)
-
-
-def _audit(history: History, summary: AuditSummary, version: int | None) -> AuditDocument:
-    audited = read_audit(history, summary.key, version)
-    if audited is None and version in {None, *range(1, summary.version + 1)}:
-        raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
-    if audited is None:
-        raise JobNotFound(
-            f"{summary.job} has no version {version}: it has"
-            f" {count_text(summary.version, 'version')}"
-        )
-    return audited

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
+from io import StringIO
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -51,6 +52,13 @@ def make_console(*, no_color: bool = False) -> Console:
     Without `no_color`, the terminal and the variable NO_COLOR decide.
     """
     return _Console(no_color=no_color or None)
+
+
+def printed_text(print_to: Callable[[Console], None], width: int) -> str:
+    """Returns what `print_to` prints on a console of this width, without colours."""
+    file = StringIO()
+    print_to(_Console(file=file, width=width, color_system=None, force_terminal=False))
+    return file.getvalue()
 
 
 def print_line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:

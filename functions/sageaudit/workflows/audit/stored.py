@@ -20,7 +20,8 @@ from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.packing import pack, unpack
-from sageaudit.errors import MalformedData, UnreadableItem
+from sageaudit.errors import JobNotFound, MalformedData, UnreadableItem
+from sageaudit.output.text.words import count_text
 from sageaudit.ports import History
 from sageaudit.structs import replace
 
@@ -48,6 +49,24 @@ def read_audit(history: History, key: JobKey, version: int | None = None) -> Aud
     except UnreadableItem:
         return None
     return document if document and document.get("schema") == SCHEMA else None
+
+
+def require_audit(
+    history: History, summary: AuditSummary, version: int | None = None
+) -> AuditDocument:
+    """Returns a run's audit, by default its newest version.
+
+    Raises JobNotFound if it cannot be read, or if there is no such version.
+    """
+    document = read_audit(history, summary.key, version)
+    if document is None and version in {None, *range(1, summary.version + 1)}:
+        raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
+    if document is None:
+        raise JobNotFound(
+            f"{summary.job} has no version {version}: it has"
+            f" {count_text(summary.version, 'version')}"
+        )
+    return document
 
 
 def make_detail(

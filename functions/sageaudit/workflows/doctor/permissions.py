@@ -89,7 +89,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
         name: CommandActions((), _TABLE)
         for name in (
             *("account", "by", "changes", "check", "export", "history", "reconcile", "savings"),
-            *("show", "top"),
+            *("mcp", "show", "top"),
         )
     },
     "demo": CommandActions(),
