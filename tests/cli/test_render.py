@@ -13,7 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.output.terminal.render import render, show_code
+from sageaudit.output.terminal.findings import show_code
+from sageaudit.output.terminal.render import render
 from sageaudit.output.text.fix_code import DIALECTS, Dialect
 from tests.fakes.command_line import Run
 from tests.fakes.documents import document, finding, fix, job, phase

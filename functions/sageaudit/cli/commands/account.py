@@ -17,8 +17,8 @@ from sageaudit.domain.audit.record import UNKNOWN_NAME
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
+from sageaudit.output.terminal.findings import show_finding
 from sageaudit.output.terminal.layout import print_line
-from sageaudit.output.terminal.render import show_finding
 from sageaudit.output.text.finding import make_finding_parts
 from sageaudit.output.text.words import count_text
 from sageaudit.queries.lists import audits_of_period

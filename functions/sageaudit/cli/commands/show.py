@@ -12,8 +12,9 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import make_console
-from sageaudit.output.terminal.render import render, show_code, show_guides
+from sageaudit.output.terminal.render import render, show_guides
 from sageaudit.output.text.fix_code import Dialect
 from sageaudit.output.text.words import count_text
 from sageaudit.ports import History
