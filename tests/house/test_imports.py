@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "workflows": {*_BELOW_WORKFLOWS},
     "cli": {*_BELOW_WORKFLOWS, "workflows"},
     "api": {*_BELOW_WORKFLOWS, "workflows"},
+    "__main__": {"cli"},
 }
 """A part of the package, and the other parts that it may import."""
 PURE_WORKFLOWS = (

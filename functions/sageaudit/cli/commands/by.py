@@ -120,9 +120,8 @@ def by(
     header_lines = [query_output.period_text(window)]
     if rows and not any(column.name in {"rule", "usage_type"} for column in grouped_by):
         header_lines += _total_lines(rows, is_truncated=len(shown_rows) < len(rows))
-    query_output.show_rows(
-        shown_rows, rows, layout, output_options, reader.read_counts, "\n".join(header_lines)
-    )
+    tail = query_output.json_tail(reader.read_counts)
+    query_output.show_rows(shown_rows, rows, layout, output_options, tail, "\n".join(header_lines))
 
 
 def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:

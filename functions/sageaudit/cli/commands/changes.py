@@ -95,7 +95,8 @@ def changes(
         print_message(f"the history does not cover {before}: only what is gone is marked")
     before_text = window_before(question.window).text
     header = f"Ended {question.window.text} (UTC), compared with {before_text}"
-    query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
+    tail = query_output.json_tail(reader.read_counts)
+    query_output.show_rows(shown_rows, rows, layout, output_options, tail, header)
 
 
 def _recommendations_text(

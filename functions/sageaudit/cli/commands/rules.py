@@ -46,8 +46,8 @@ Examples:
 def rules(name: str | None, print_options: PrintOptions) -> None:
     """Lists all rules, or explains one of them.
 
-    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. `sageaudit
-    by rule` shows what each rule found in a history.
+    NAME is a rule's name or id; its page has the thresholds, the saving and the sources, in a pipe
+    as plain text. `sageaudit by rule` shows what each rule found in a history.
     """
     all_rules = catalogue.load()
     if name is None:
@@ -67,7 +67,7 @@ def rules(name: str | None, print_options: PrintOptions) -> None:
     elif console.is_terminal:
         console.print(Markdown(text))
     else:
-        click.echo(text, nl=False)
+        click.echo(rule_text(matching_rule), nl=False)
 
 
 def _document(all_rules: tuple[Rule, ...]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ _ITEM = re.compile(r"\n +(?=- )")
 
 
 def rule_page(rule: Rule) -> str:
-    """Returns a rule's page as Markdown, as `sageaudit rules NAME` shows it.
+    """Returns a rule's page as Markdown, as a terminal renders it for `sageaudit rules NAME`.
 
     docs/rules adds how often the rule was right.
     """
@@ -132,6 +132,22 @@ def rule_page(rule: Rule) -> str:
             for threshold in rule.thresholds
         ]
     return "\n".join(lines) + "\n"
+
+
+def rule_text(rule: Rule) -> str:
+    """Returns a rule's page as plain text, for a pipe: a line for each paragraph and item."""
+    lines = [f"{rule.info.name} ({rule.info.id})", rule.title]
+    for heading, text in _SECTION.findall(rule.page):
+        lines += ["", heading, *(" ".join(part.split()) for part in _ITEM.split(text))]
+    lines += ["", "When it judges", *(f"- {line}" for line in _judging_lines(rule))]
+    if rule.thresholds:
+        lines += ["", f"Thresholds, set in policy.toml under [rules.{rule.info.name}]"]
+        lines += [
+            f"- {threshold.key} = {threshold.value:g} {threshold.unit}: {threshold.why}"
+            f" (source: {threshold.source})"
+            for threshold in rule.thresholds
+        ]
+    return "\n".join(lines).replace("`", "") + "\n"
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:

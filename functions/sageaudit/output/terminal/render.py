@@ -63,8 +63,6 @@ def render(document: AuditDocument, console: Console) -> None:
     print_findings(findings, repeated, console)
     _print_section(console, "Phases", _phases(document, console))
     _print_section(console, "Bill", _bill(document))
-    for note in notes.money_notes(document):
-        print_line(console, capitalised(note), "dim", indent=2)
     _print_section(console, "Where the money went", _waterfall(document, console))
     _print_section(console, notes.children_title(document), _children(document, console))
     _print_unjudged(document, console)
@@ -137,11 +135,11 @@ def _phases(document: AuditDocument, console: Console) -> Group | None:
 
 
 def _bill(document: AuditDocument) -> Group | None:
-    if not document["bill"]["lines"]:
-        return None
-    cells = [
-        tuple(map(for_terminal, notes.bill_line_cells(line))) for line in document["bill"]["lines"]
-    ]
+    lines, money_notes = document["bill"]["lines"], notes.money_notes(document)
+    notes_below = [Text(for_terminal(capitalised(note)), "dim") for note in money_notes]
+    if not lines:
+        return Group(*notes_below) if notes_below else None
+    cells = [tuple(map(for_terminal, notes.bill_line_cells(line))) for line in lines]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
     footers = {"Item": "total", "USD": str(document_amounts(document).spend)}
     for title in ("Item", "Quantity", "Rate", "USD"):
@@ -156,7 +154,7 @@ def _bill(document: AuditDocument) -> Group | None:
     for *amounts, _ in cells:
         table.add_row(*map(Text, amounts))
     details = (Text(f"{item}: {source}", "dim") for item, *_, source in cells if source)
-    return Group(table, *details)
+    return Group(table, *details, *notes_below)
 
 
 def _waterfall(document: AuditDocument, console: Console) -> Table | None:
