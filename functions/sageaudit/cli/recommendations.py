@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import clock, options, query_options, query_output
+from sageaudit.cli.completion import complete_names
 from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import (
     MEASURED,
@@ -101,8 +102,16 @@ RECOMMENDATION_FILTER_OPTIONS = options.option_group(
     "filters",
     RecommendationFilters,
     query_options.since_option(DEFAULT_SINCE),
-    click.option("--family", help="Recommendations for this family; its last part is enough."),
-    click.option("--owner", help="Recommendations for families whose newest job has this owner."),
+    click.option(
+        "--family",
+        help="Recommendations for this family; its last part is enough.",
+        shell_complete=complete_names("family"),
+    ),
+    click.option(
+        "--owner",
+        help="Recommendations for families whose newest job has this owner.",
+        shell_complete=complete_names("owner"),
+    ),
     query_options.ACCOUNT_OPTION,
     query_options.REGION_OPTION,
 )

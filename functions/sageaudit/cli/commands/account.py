@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from sageaudit.cli import clock, options, query_options
+from sageaudit.cli.completion import complete_names
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
@@ -34,7 +35,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("account")
+@click.argument("account", shell_complete=complete_names("account"))
 @query_options.since_option(formats_text=DAY_FORMATS)
 @query_options.HISTORY_OPTIONS
 @options.POLICY_OPTION

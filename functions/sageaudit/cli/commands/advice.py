@@ -73,7 +73,7 @@ def advice() -> None:
     "--all", "print_all", is_flag=True, help="Print all rows, of recommendations in any state."
 )
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(recommendations.RECOMMENDATIONS)
 def list_recommendations(
     filters: RecommendationFilters,
     state: State | None,

@@ -62,7 +62,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("columns", metavar="COLUMN[,COLUMN]")
+@click.argument(
+    "columns", metavar="COLUMN[,COLUMN]", shell_complete=query_options.complete_columns(2)
+)
 @filter_options(None, "30d; 56d by week, 180d by month")
 @click.option(
     "--sort",
@@ -73,7 +75,7 @@ Examples:
 @query_options.limit_option(_LIMIT)
 @query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.SUMS)
 def by(
     columns: str,
     filters: AuditFilterOptions,

@@ -42,6 +42,7 @@ Examples:
     metavar="COLUMN",
     default="family",
     show_default=True,
+    shell_complete=query_options.complete_columns(1),
     help="Column of `sageaudit by` whose values are compared, such as team.",
 )
 @click.option(
@@ -54,7 +55,7 @@ Examples:
 @query_options.limit_option(20)
 @query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.CHANGES)
 def changes(
     filters: AuditFilterOptions,
     columns: str,

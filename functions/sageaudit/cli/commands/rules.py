@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from sageaudit.cli import options
+from sageaudit.cli.completion import complete_rules
 from sageaudit.cli.messages import print_json
 from sageaudit.cli.options import PrintOptions
 from sageaudit.domain.nearest import did_you_mean
@@ -41,7 +42,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_rules)
 @options.PRINT_OPTIONS
 def rules(name: str | None, print_options: PrintOptions) -> None:
     """Lists all rules, or explains one of them.

@@ -26,7 +26,7 @@ Examples:
 @query_options.limit_option(recommendations.DEFAULT_LIMIT)
 @query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(recommendations.SAVINGS)
 def savings(
     filters: RecommendationFilters,
     limit: int,

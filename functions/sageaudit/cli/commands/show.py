@@ -6,6 +6,7 @@ import click
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options, query_options
+from sageaudit.cli.completion import complete_jobs
 from sageaudit.cli.messages import print_json
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.audit.document import AuditDocument
@@ -28,7 +29,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("job", metavar="ARN|NAME")
+@click.argument("job", metavar="ARN|NAME", shell_complete=complete_jobs)
 @click.option(
     "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
 )
