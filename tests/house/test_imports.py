@@ -64,8 +64,9 @@ ORDER = {
     ),
     "output": ("text", "terminal", "html"),
     "cli": (
-        *("clock", "messages", "options", "views", "interruption", "account_options"),
-        *("query_options", "query_output", "recommendations", "commands", "main"),
+        *("clock", "messages", "completion", "options", "views", "interruption"),
+        *("account_options", "query_options", "query_output", "recommendations", "commands"),
+        *("shells", "main"),
     ),
 }
 """The folders of a part in the order of the flow. Each may import those before it."""

@@ -6,6 +6,7 @@ prints an error: without a value there is no suggestion.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,9 +16,11 @@ from click.shell_completion import CompletionItem
 
 from sageaudit.adapters.history.sqlite import stored_names
 from sageaudit.adapters.history.sqlite.stored_names import NameColumn
+from sageaudit.output.text.words import format_number
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 """Returns the values that begin with the last argument, the text that was typed."""
+_ID_START = re.compile(r"SA\d*", re.IGNORECASE)
 
 
 def complete_words(words: Iterable[str]) -> Completer:
@@ -89,7 +92,7 @@ def complete_types(_: click.Context, __: click.Parameter, typed: str) -> list[Co
     from sageaudit.adapters.prices import packaged  # noqa: PLC0415 - few completions name a type
 
     sizes = {
-        name: f"{row.vcpu} vCPU, {row.memory_gib:f} GiB"
+        name: f"{row.vcpu} vCPU, {format_number(row.memory_gib)} GiB"
         + (f", {row.gpus} x {row.gpu_model}" if row.gpus else "")
         for name, row in packaged.instance_types().items()
     }

@@ -1,7 +1,8 @@
-"""Corrects click's completion where bash or fish reads a value in another way.
+"""Corrects click's completion where a shell reads a value in another way.
 
-bash divides words at `=` and `:`, and inserts values unquoted. fish's script reads a value up to
-its first comma.
+bash divides words at `=` and `:`, and inserts values unquoted; click's script for it drops
+backslashes. click's script for fish reads a value up to its first comma. zsh and fish replace a
+whole word, such as `--sort=was`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from click.shell_completion import (
     BashComplete,
     CompletionItem,
     FishComplete,
+    ShellComplete,
+    ZshComplete,
     add_completion_class,
 )
 
@@ -23,6 +26,9 @@ _SPECIAL = re.compile(r"([^\w@%+=:,./~-])")
 
 
 class _Bash(BashComplete):
+    source_template = BashComplete.source_template.replace(
+        "read type value", "read -r type value"
+    ).replace("COMPREPLY+=($value)", 'COMPREPLY+=("$value")')
     _divided_prefix = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
@@ -50,7 +56,28 @@ def _is_in_quotes() -> bool:
     return False
 
 
-class _Fish(FishComplete):
+class _WholeWord(ShellComplete):
+    """Keeps `--sort=` before a value, because the shell replaces the whole word."""
+
+    _option_prefix = ""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        before, word = super().get_completion_args()
+        name, sign, _ = word.partition("=")
+        self._option_prefix = f"{name}{sign}" if sign and name.startswith("-") else ""
+        return before, word
+
+    def format_completion(self, item: CompletionItem) -> str:
+        if item.type == "plain":
+            item = CompletionItem(f"{self._option_prefix}{item.value}", help=item.help)
+        return super().format_completion(item)
+
+
+class _Zsh(_WholeWord, ZshComplete):
+    pass
+
+
+class _Fish(_WholeWord, FishComplete):
     source_template = FishComplete.source_template.replace(
         'string split ","', 'string split --max 1 ","'
     )
@@ -59,4 +86,5 @@ class _Fish(FishComplete):
 def correct_shells() -> None:
     """Makes click use these classes."""
     add_completion_class(_Bash)
+    add_completion_class(_Zsh)
     add_completion_class(_Fish)
