@@ -61,6 +61,24 @@ def _ascii(audit: AuditDocument, width: int) -> bytes:
     return raw.getvalue()
 
 
+def test_the_fix_is_below_the_headline_and_the_bill_after_the_findings() -> None:
+    """A finding that has no amount of its own keeps its fix beside its evidence."""
+    uncounted = finding("other", bucket="none", saving_usd=None, saving_alone_usd=None)
+    text = on_terminal(document(findings=[*document()["findings"], uncounted]), 80)
+    headline = document()["findings"][0]
+    assert re.search(r"was avoidable\n(  .*\n)*\nWhat to change\n", text)
+    parts = ("What to change", "Fix (saves", "\nFindings", headline["summary"][:40], "\nBill")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert text.count("\n    Fix") == len(document()["findings"]) + 1
+    assert text.rindex("\n    Fix") > text.index("\nFindings")
+
+
+def test_without_a_fix_nothing_is_to_be_changed() -> None:
+    """A finding without dollars is not a fix."""
+    assert "What to change" not in on_terminal(document(findings=[]), 80)
+
+
 def test_unknown_amounts_have_no_figure() -> None:
     """The bill has no price, and the job has no times."""
     bill = document()["bill"]
