@@ -34,6 +34,7 @@ _BUILDERS = tuple(
     Path(path) for path in (__file__, byte_code.__file__, file_tree.__file__, left_out.__file__)
 )
 NOT_ON_LAMBDA = (
+    "__main__.py",
     "api",
     "cli",
     "output/terminal",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -54,6 +55,7 @@ _MAX_NAME_WIDTH = 48
 _COLUMN_GAP = 2
 _USD_COLUMN_WIDTHS = {"Cost": 13, "Avoidable": 10, "Lost": 6}
 """The widths of the dollar columns in characters, by title."""
+_PROGRESS_LINES = 5
 _TOP_COLUMN = "Top finding"
 """The title of the last column."""
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
@@ -87,8 +89,8 @@ def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: 
 
     Returns 1 if a job was not audited, otherwise 0.
     """
-    with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
-        unaudited = _run(aws, jobs)
+    with _progress(len(jobs)) as report_count:
+        unaudited = _run(aws, jobs, report_count)
     console, history = Console(), aws.history()
     summaries = sorted(history.runs(RunQuery.for_account(ACCOUNT)), key=_waste_order)
     _show_result(console, summaries, policy)
@@ -101,11 +103,36 @@ def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: 
     return 1 if unaudited else 0
 
 
-def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
+@contextmanager
+def _progress(job_count: int) -> Iterator[Callable[[int], None]]:
+    """Yields a function that shows on stderr how many jobs ended.
+
+    A terminal has one line that changes, a pipe has a line for each fifth of the jobs.
+    """
+    console = Console(stderr=True)
+
+    def text(count: int) -> str:
+        return f"{count} of {job_count} recorded jobs ended on the local AWS"
+
+    def print_some(count: int) -> None:
+        if count * _PROGRESS_LINES // job_count > (count - 1) * _PROGRESS_LINES // job_count:
+            console.print(text(count), highlight=False)
+
+    if console.is_terminal:
+        with console.status(text(0)) as status:
+            yield lambda count: status.update(text(count))
+    else:
+        yield print_some
+
+
+def _run(
+    aws: LocalAws, jobs: Sequence[RecordedJob], report_count: Callable[[int], None]
+) -> list[RecordedJob]:
     """Ends the jobs in their order; returns the jobs without an audit."""
-    for job in jobs:
+    for count, job in enumerate(jobs, 1):
         aws.advance(job.ended_at)
         aws.end_job(job)
+        report_count(count)
     aws.advance()
     history = aws.history()
     audits = [(job, history.summary(job.key)) for job in jobs]

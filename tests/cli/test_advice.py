@@ -274,3 +274,40 @@ def test_changes_show_the_state_of_recommendations(ask: Asked) -> None:
     page = " ".join(re.sub(r"<[^>]+>", " ", ask("report", "-o", "-").stdout).split())
     assert "Results of recommendations" in page
     assert "Measured 1 - $4.59 $6.00" in page
+
+
+def test_long_lists_are_cut_and_say_so(ask: Asked) -> None:
+    """The sums of savings are of all rows; advice in other states is only in --all."""
+    ask("history", taken=True, undone=True)
+    whole = ask("savings", "--output", "json").document()
+    some = ask("savings", "--limit", "1", "--output", "json").document()
+    assert (len(some["rows"]), some["more"]) == (1, len(whole["rows"]) > 1)
+    assert some["sums"] == whole["sums"]
+    every = ask("savings", "--limit", "1", "--all", "--output", "json").document()
+    assert (every["rows"], every["more"]) == (whole["rows"], False)
+    assert "more" in ask("advice", "--output", "json").document()
+
+
+def test_the_rows_of_advice_have_a_limit(company: Path, run: Run) -> None:
+    """The largest amounts come first; the message names the limit that prints them all."""
+    words = ("advice", "--history", company)
+    document = run(*words, "--limit", "3", "--output", "json").document()
+    every = run(*words, "--limit", "1000", "--output", "json").document()
+    assert (document["more"], every["more"]) == (True, False)
+    assert document["rows"] == every["rows"][:3]
+    count = len(every["rows"])
+    shown = run(*words, "--limit", "3")
+    assert f"3 of {count} rows: --limit {count} prints all of them" in shown.stderr
+
+
+def test_a_table_shows_the_change_without_its_path(
+    company: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole instance type fits in 80 columns; JSON has the path."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in (("advice", "--limit", "5"), ("savings",)):
+        table = run(*command, "--history", company).stdout
+        assert re.search(r" InstanceType = ml\.[\w.]+\s", table)
+        assert "ResourceConfig" not in table
+    changes = run("advice", "--history", company, "--output", "json").document()["rows"]
+    assert any(row["change"].startswith("ResourceConfig.InstanceType = ml.") for row in changes)

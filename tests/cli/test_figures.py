@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit import api
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.api import history as api_history
 from sageaudit.cli import clock
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
@@ -49,7 +49,7 @@ IN_A_TABLE = {
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the commands run on the Monday after the jobs, on a wide terminal."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
-    monkeypatch.setattr(api, "_now", lambda: NOW)
+    monkeypatch.setattr(api_history, "_now", lambda: NOW)
     monkeypatch.setenv("COLUMNS", "200")
 
 

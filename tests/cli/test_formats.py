@@ -154,6 +154,34 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     assert titles(18) == ["Job"]
 
 
+def test_names_are_cut_before_a_main_amount_is_dropped() -> None:
+    """They keep 20 characters; an amount that is not a main one is dropped before."""
+    columns = [
+        FittedColumn("job", "Job", False, 32),
+        FittedColumn("idle", "Idle", True, 0),
+        FittedColumn("usd", "Usd", True, 0, is_main_amount=True),
+    ]
+    name = "a-job-with-a-long-name-2026-11-29-14-21-35-895"
+    cells = [[name, "$7.00", "$1,234.56"]]
+
+    def shown(width: int) -> tuple[list[object], int]:
+        table = fit_table(columns, cells, ("idle", "usd"), width)
+        [job] = [str(cell) for cell in table.columns[0].cells]
+        return [column.header for column in table.columns], len(job)
+
+    assert shown(50) == (["Job", "Idle", "Usd"], 32)
+    assert shown(49) == (["Job", "Usd"], 38)
+    assert shown(31) == (["Job", "Usd"], 20)
+    assert shown(30) == (["Job"], 30)
+
+
+def test_a_family_is_cut_at_its_start() -> None:
+    """Its last part is the one that people know, and enough for a filter."""
+    columns = [FittedColumn("family", "Family", False, 8, "start")]
+    table = fit_table(columns, [["training/pytorch-training/train.py/bert"]], (), 20)
+    assert [str(cell) for cell in table.columns[0].cells] == ["…ining/train.py/bert"]
+
+
 BY_FAMILY = lists.sums_layout([GROUPABLE["family"]], SortOrder.IDLE)
 
 

@@ -43,6 +43,16 @@ def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
     assert len(failed.stderr.splitlines()) == 1
 
 
+def test_the_package_runs_as_the_command() -> None:
+    """`python -m sageaudit` has the output, name and exit codes of the script."""
+    for words, code in ((("--version",), 0), (("histroy",), 2)):
+        done, script = (
+            subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+            for command in ((sys.executable, "-m", "sageaudit"), (SCRIPT,))
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (code, script.stdout, script.stderr)
+
+
 def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
     """The list of commands, a rule's page, the audit of a recording and the list of a history start
     without boto3 and DuckDB. `--version` imports few of our modules, and a list imports no rules.

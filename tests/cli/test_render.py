@@ -13,7 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.output.terminal.render import render, show_code
+from sageaudit.output.terminal.findings import show_code
+from sageaudit.output.terminal.render import render
 from sageaudit.output.text.fix_code import DIALECTS, Dialect
 from tests.fakes.command_line import Run
 from tests.fakes.documents import document, finding, fix, job, phase
@@ -58,6 +59,24 @@ def _ascii(audit: AuditDocument, width: int) -> bytes:
     render(audit, Console(file=out, width=width))
     out.flush()
     return raw.getvalue()
+
+
+def test_the_fix_is_below_the_headline_and_the_bill_after_the_findings() -> None:
+    """A finding that has no amount of its own keeps its fix beside its evidence."""
+    uncounted = finding("other", bucket="none", saving_usd=None, saving_alone_usd=None)
+    text = on_terminal(document(findings=[*document()["findings"], uncounted]), 80)
+    headline = document()["findings"][0]
+    assert re.search(r"was avoidable\n(  .*\n)*\nWhat to change\n", text)
+    parts = ("What to change", "Fix (saves", "\nFindings", headline["summary"][:40], "\nBill")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert text.count("\n    Fix") == len(document()["findings"]) + 1
+    assert text.rindex("\n    Fix") > text.index("\nFindings")
+
+
+def test_without_a_fix_nothing_is_to_be_changed() -> None:
+    """A finding without dollars is not a fix."""
+    assert "What to change" not in on_terminal(document(findings=[]), 80)
 
 
 def test_unknown_amounts_have_no_figure() -> None:

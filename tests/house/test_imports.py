@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "workflows": {*_BELOW_WORKFLOWS},
     "cli": {*_BELOW_WORKFLOWS, "workflows"},
     "api": {*_BELOW_WORKFLOWS, "workflows"},
+    "__main__": {"cli"},
 }
 """A part of the package, and the other parts that it may import."""
 PURE_WORKFLOWS = (
@@ -63,9 +64,9 @@ ORDER = {
     ),
     "output": ("text", "terminal", "html"),
     "cli": (
-        *("clock", "messages", "options", "views", "interruption", "account_options"),
-        *("query_options", "query_output", "recommendations", "check_outputs", "mcp_server"),
-        *("commands", "main"),
+        *("clock", "messages", "completion", "options", "views", "interruption"),
+        *("account_options", "query_options", "query_output", "recommendations"),
+        *("check_outputs", "mcp_server", "commands", "shells", "main"),
     ),
 }
 """The folders of a part in the order of the flow. Each may import those before it."""

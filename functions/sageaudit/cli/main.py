@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from sageaudit import __version__
 from sageaudit.cli import commands as command_modules
@@ -46,6 +47,8 @@ COMMAND_GROUPS = {
 """Every command, by its heading in the help."""
 ALIASES = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
 """Short names for frequent commands."""
+_COMPLETION_VARIABLE = "_SAGEAUDIT_COMPLETE"
+"""The variable with which a shell asks for completions; click derives it from the name."""
 _EPILOG = """\b
 Examples:
   sageaudit audit my-training-job --region eu-west-1
@@ -87,6 +90,17 @@ class CommandGroup(click.Group):
         name = _module_name(cmd_name)
         command: click.Command = getattr(import_module(f"{command_modules.__name__}.{name}"), name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Returns the commands that begin with the text, without importing them."""
+        summaries = {name: _summary(name) for name in _names()}
+        summaries |= {name: f"Short for {' '.join(words)}." for name, words in ALIASES.items()}
+        commands = [
+            CompletionItem(name, help=text)
+            for name, text in summaries.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in groups, each with its first sentence, without importing them."""
@@ -147,6 +161,10 @@ def _escape_error_handler(error: UnicodeError) -> tuple[str, int]:
 
 
 def _run() -> int:
+    if _COMPLETION_VARIABLE in os.environ:
+        from sageaudit.cli.shells import correct_shells  # noqa: PLC0415 - only a shell needs it
+
+        correct_shells()
     try:
         return cli.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
     except (click.exceptions.Abort, KeyboardInterrupt):

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 from rich.console import Console
 
+from sageaudit.cli.completion import complete_regions
 from sageaudit.cli.messages import print_json, print_message
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
@@ -39,9 +41,23 @@ class DefaultGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Inserts the first command's name, unless the first word is a command or a help option."""
-        if not args or args[0] not in {*self.commands, "-h", "--help"}:
+        is_completion_of_first_word = ctx.resilient_parsing and not args
+        if not is_completion_of_first_word and (
+            not args or args[0] not in {*self.commands, "-h", "--help"}
+        ):
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Returns the commands, and the options or values of the first one."""
+        name, default = next(iter(self.commands.items()))
+        items = super().shell_complete(ctx, incomplete)
+        with default.make_context(name, [], parent=ctx, resilient_parsing=True) as default_ctx:
+            items += default.shell_complete(default_ctx, incomplete)
+            for param in default.params:
+                if isinstance(param, click.Argument):
+                    items += param.shell_complete(default_ctx, incomplete)
+        return items
 
 
 class EnumChoice(click.Choice[str]):
@@ -125,11 +141,18 @@ KIND_OPTION = click.option(
     type=EnumChoice(JobKind),
     help="Kind of the job; needed only if jobs of two kinds have this NAME.",
 )
-JOB_REGION_OPTION = click.option(
-    "--region", help="AWS region of the job; by default that of the ARN or of your AWS settings."
+
+
+def region_option(text: str, name: str = "--region", *names: str, **settings: Any) -> Decorator:
+    """Returns an option that names a region, with this help text."""
+    return click.option(name, *names, help=text, shell_complete=complete_regions, **settings)
+
+
+JOB_REGION_OPTION = region_option(
+    "AWS region of the job; by default that of the ARN or of your AWS settings."
 )
-TABLE_REGION_OPTION = click.option(
-    "--region", help="AWS region of the table; by default that of your AWS settings."
+TABLE_REGION_OPTION = region_option(
+    "AWS region of the table; by default that of your AWS settings."
 )
 PROFILE_OPTION = click.option("--profile", help="AWS profile to take credentials from.")
 HISTORY_OPTION = history_option("History file; by default the one in your data folder.")
@@ -158,7 +181,7 @@ POLICY_HELP = "Policy file (TOML) to apply; by default sageaudit's own default p
 POLICY_OPTION = click.option(
     "--policy",
     type=_FILE,
-    callback=lambda _, __, path: load_policy(path),
+    callback=lambda ctx, _, path: load_policy(None if ctx.resilient_parsing else path),
     help=POLICY_HELP,
 )
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from msgspec import Struct
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
+from sageaudit.cli.completion import (
+    Completer,
+    complete_list,
+    complete_names,
+    complete_regions,
+    complete_rules,
+    complete_tags,
+    complete_types,
+    complete_words,
+    tag_names,
+)
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import formats
 from sageaudit.cli.views.formats import Field, JsonTail, ListLayout
+from sageaudit.domain.job.failure_words import CLASSES
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import make_console
-from sageaudit.queries.columns import FILTERS, Column, make_question
+from sageaudit.queries.columns import FILTERS, GROUPABLE, Column, make_question
 from sageaudit.queries.question import AMOUNT_SORTS, Question, SortOrder
 from sageaudit.queries.window import TIME_FORMATS, parse_window
 
@@ -33,8 +45,10 @@ UNTIL_OPTION = click.option(
     help="Jobs that ended by then; a day, week or month is included. Without --until, only"
     " that week or month if --since names a finished one.",
 )
-ACCOUNT_OPTION = click.option("--account", help="Jobs of this account.")
-REGION_OPTION = click.option("--region", help="Jobs of this AWS region.")
+ACCOUNT_OPTION = click.option(
+    "--account", help="Jobs of this account.", shell_complete=complete_names("account")
+)
+REGION_OPTION = options.region_option("Jobs of this AWS region.")
 ALL_OPTION = click.option("--all", "print_all", is_flag=True, help="Print all rows.")
 AMOUNT_SORT_OPTION = click.option(
     "--sort",
@@ -43,7 +57,18 @@ AMOUNT_SORT_OPTION = click.option(
     show_default=True,
     help="Sort by this amount, largest first; waste is avoidable plus lost.",
 )
-T = TypeVar("T")
+_COMPLETERS: Mapping[str, Completer] = {
+    "rule": complete_rules,
+    "family": complete_names("family"),
+    "owner": complete_names("owner"),
+    "account": complete_names("account"),
+    "region": complete_regions,
+    "type": complete_types,
+    "status": complete_words(FILTERS["status"].choices),
+    "reason": complete_words(sorted(CLASSES)),
+    "tag": complete_tags,
+}
+"""The completers of filters without fixed choices, by column."""
 _REPEATABLE = "tag"
 """The only filter that may be repeated, since a job has several tags."""
 
@@ -68,8 +93,8 @@ HISTORY_OPTIONS = options.option_group(
     HistoryChoice,
     options.HISTORY_OPTION,
     options.TABLE_OPTION,
-    click.option(
-        "--table-region", help="AWS region of the table; by default that of your AWS settings."
+    options.region_option(
+        "AWS region of the table; by default that of your AWS settings.", "--table-region"
     ),
     options.PROFILE_OPTION,
 )
@@ -100,15 +125,22 @@ class OutputOptions(Struct, frozen=True):
         )
 
 
-OUTPUT_OPTIONS = options.option_group(
-    "output_options",
-    OutputOptions,
-    OUTPUT_OPTION,
-    click.option(
-        "--fields", metavar="A,B,C", help="Fields to print; an unknown name lists all fields."
-    ),
-    options.NO_COLOR_OPTION,
-)
+def output_options(*layouts: ListLayout) -> options.Decorator:
+    """Returns the options for the output of rows. `layouts` have the fields to choose from."""
+    return options.option_group(
+        "output_options",
+        OutputOptions,
+        OUTPUT_OPTION,
+        fields_option("Fields to print; an unknown name lists all fields.", *layouts),
+        options.NO_COLOR_OPTION,
+    )
+
+
+def fields_option(text: str, *layouts: ListLayout) -> options.Decorator:
+    """Returns the option --fields with this help text."""
+    names = [field.name for layout in layouts for field in layout.fields]
+    completer = complete_list(lambda _: dict.fromkeys(names))
+    return click.option("--fields", metavar="A,B,C", help=text, shell_complete=completer)
 
 
 def since_option(
@@ -132,6 +164,11 @@ def limit_option(default: int) -> options.Decorator:
         show_default=True,
         help="Maximum number of rows to print.",
     )
+
+
+def complete_columns(length: int) -> Completer:
+    """Returns a completer of up to `length` columns of `by`, with the history's cost tags."""
+    return complete_list(lambda ctx: dict.fromkeys((*GROUPABLE, *tag_names(ctx))), length)
 
 
 def option_name(name: str) -> str:
@@ -203,7 +240,7 @@ def _single_value(column: Column, values: Any) -> Any:
 
 def _option(column: Column) -> options.Decorator:
     # The filter parses the value itself, as in Python.
-    settings: dict[str, Any] = {"multiple": True}
+    settings: dict[str, Any] = {"multiple": True, "shell_complete": _COMPLETERS.get(column.name)}
     if column.parse is bool:
         settings = {"is_flag": True}
     elif column.name == _REPEATABLE:

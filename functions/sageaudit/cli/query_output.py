@@ -97,14 +97,18 @@ def show_rows(
     all_rows: Sequence[Any],
     layout: ListLayout,
     output_options: OutputOptions,
-    read_counts: ReadCounts,
+    tail: JsonTail,
     header_line: str,
+    hint: str = "--all prints all of them",
 ) -> None:
-    """Prints `rows`, and how many of `all_rows` they are."""
+    """Prints `rows`, and how many of `all_rows` they are. `hint` says how to print them all.
+
+    `tail` makes the JSON keys after the rows; `more` is added.
+    """
     has_more = len(rows) < len(all_rows)
-    output_options.write_rows(rows, layout, json_tail(read_counts, has_more=has_more), header_line)
+    output_options.write_rows(rows, layout, lambda: {**tail(), "more": has_more}, header_line)
     if has_more:
-        print_message(f"{len(rows):,} of {len(all_rows):,} rows: --all prints all of them")
+        print_message(f"{len(rows):,} of {len(all_rows):,} rows: {hint}")
 
 
 def with_progress(rows: Iterable[T], noun: str, activity: str) -> Iterator[T]:

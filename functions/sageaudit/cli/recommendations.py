@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import clock, options, query_options, query_output
+from sageaudit.cli.completion import complete_names
 from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import (
     MEASURED,
@@ -28,7 +29,7 @@ from sageaudit.domain.advice.totals import (
 )
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.output.text.card import line_to_paste
+from sageaudit.output.text.card import clear_name, line_to_paste
 from sageaudit.output.text.money import Figure, sum_figures
 from sageaudit.output.text.notes import family_text
 from sageaudit.queries.answer import find_recommendations
@@ -95,12 +96,22 @@ class RecommendationFilters(Struct, frozen=True):
         return all(expected is None or expected == value for expected, value in filters)
 
 
+DEFAULT_LIMIT = 20
+"""The number of rows that lists of recommendations print."""
 RECOMMENDATION_FILTER_OPTIONS = options.option_group(
     "filters",
     RecommendationFilters,
     query_options.since_option(DEFAULT_SINCE),
-    click.option("--family", help="Recommendations for this family; its last part is enough."),
-    click.option("--owner", help="Recommendations for families whose newest job has this owner."),
+    click.option(
+        "--family",
+        help="Recommendations for this family; its last part is enough.",
+        shell_complete=complete_names("family"),
+    ),
+    click.option(
+        "--owner",
+        help="Recommendations for families whose newest job has this owner.",
+        shell_complete=complete_names("owner"),
+    ),
     query_options.ACCOUNT_OPTION,
     query_options.REGION_OPTION,
 )
@@ -118,7 +129,7 @@ def change_text(recommendation: FamilyRecommendation) -> str:
 def _change_cell(recommendation: FamilyRecommendation) -> str:
     if not recommendation.parameter:
         return f"see {recommendation.rule}"
-    line = line_to_paste(recommendation.parameter, str(recommendation.new))
+    line = line_to_paste(clear_name(recommendation.parameter), str(recommendation.new))
     return line if "<" not in line else recommendation.parameter
 
 
@@ -183,12 +194,14 @@ def _outcome_label(recommendation: FamilyRecommendation) -> str | None:
 ENDED = "ended"
 OUTCOME_LABELS = {ENDED: "undone"}
 """Outcomes that tables show in other words than JSON."""
+_CHANGE_WIDTH = 29
+"""The width of `InstanceType = ml.g5.12xlarge`."""
 _FIELDS = (
     Field("id"),
     Field("state"),
     Field("silenced", get_value=_silenced_by),
     Field("outcome", get_value=_outcome, format_cell=_outcome_label),
-    Field("family", min_width=20, format_cell=lambda row: family_text(row.family)),
+    Field("family", min_width=16, cut="start", format_cell=lambda row: family_text(row.family)),
     Field("owner", min_width=12),
     Field("account"),
     Field("region"),
@@ -196,7 +209,7 @@ _FIELDS = (
     Field("parameter", min_width=20),
     Field("old"),
     Field("new"),
-    Field("change", min_width=20, get_value=change_text, format_cell=_change_cell),
+    Field("change", min_width=_CHANGE_WIDTH, get_value=change_text, format_cell=_change_cell),
     Field("severity"),
     Field("amount_kind"),
     Field("amount", "usd", "Per run", _run_figure),
@@ -208,13 +221,13 @@ _FIELDS = (
     Field("last_at", "time", "Last (UTC)"),
     Field("by", get_value=_decision_field("by")),
     Field("until", "day", get_value=_decision_field("until")),
-    Field("reason", min_width=12, is_sentence=True, get_value=_reason),
+    Field("reason", min_width=12, cut="end", get_value=_reason),
     Field("runs_since", "count", "Runs since", get_value=_comparison_field("runs")),
     Field("before_usd", "usd", "Before", get_value=_comparison_field("before_usd")),
     Field("after_usd", "usd", "After", get_value=_comparison_field("after_usd")),
     Field("predicted_usd", "usd", "Predicted", get_value=_predicted_usd),
     Field("measured_usd", "usd", "Measured", _measured_text, get_value=_measured_usd),
-    Field("evidence", min_width=20, is_sentence=True, get_value=_comparison_field("evidence")),
+    Field("evidence", min_width=20, cut="end", get_value=_comparison_field("evidence")),
 )
 RECOMMENDATIONS = ListLayout(
     _FIELDS,
@@ -233,7 +246,7 @@ SAVINGS = ListLayout(
         "measured_usd",
         "evidence",
     ),
-    ("evidence", "runs_since"),
+    ("evidence", "runs_since", "id"),
 )
 _PENDING = State.FOLLOWED.value
 """The outcome of a followed recommendation that too few runs have measured yet."""

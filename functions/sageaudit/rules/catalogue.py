@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from functools import cache
 from importlib import resources
+
+from msgspec import Struct
 
 from sageaudit import rules
 from sageaudit.rules.card import Rule, Ruleset
 from sageaudit.rules.version import read_version
+
+_OUTLINE = re.compile(
+    r'"""(?P<title>[^\n]*)\n.*^@api\.rule\(\s*id="(?P<id>\w+)"', re.DOTALL | re.MULTILINE
+)
 
 
 @cache
@@ -20,6 +27,29 @@ def load() -> tuple[Rule, ...]:
     checks = (getattr(importlib.import_module(name), "check", None) for name in names)
     rules_found = [check for check in checks if isinstance(check, Rule)]
     return tuple(sorted(rules_found, key=lambda rule: rule.info.id))
+
+
+class RuleOutline(Struct, frozen=True):
+    """A rule's name, id and title."""
+
+    name: str
+    id: str
+    title: str
+
+
+def outlines() -> list[RuleOutline]:
+    """Returns the outlines of all rules by id, read from their source without importing them.
+
+    An import of all rules takes too long for a shell's completion.
+    """
+    found = []
+    for folder in resources.files(rules).iterdir():
+        for module in folder.iterdir() if folder.is_dir() else ():
+            source = module.read_text("utf-8") if module.name.endswith(".py") else ""
+            if match := _OUTLINE.match(source):
+                name = module.name.removesuffix(".py").replace("_", "-")
+                found.append(RuleOutline(name, match["id"], match["title"]))
+    return sorted(found, key=lambda outline: outline.id)
 
 
 @cache

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from sageaudit.cli import clock, options, query_options
+from sageaudit.cli.completion import complete_names
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
@@ -17,8 +18,8 @@ from sageaudit.domain.audit.record import UNKNOWN_NAME
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
+from sageaudit.output.terminal.findings import show_finding
 from sageaudit.output.terminal.layout import print_line
-from sageaudit.output.terminal.render import show_finding
 from sageaudit.output.text.finding import make_finding_parts
 from sageaudit.output.text.words import count_text
 from sageaudit.queries.lists import audits_of_period
@@ -34,7 +35,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("account")
+@click.argument("account", shell_complete=complete_names("account"))
 @query_options.since_option(formats_text=DAY_FORMATS)
 @query_options.HISTORY_OPTIONS
 @options.POLICY_OPTION

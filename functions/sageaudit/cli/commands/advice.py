@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 import click
 
-from sageaudit.cli import clock, options, query_options, recommendations
+from sageaudit.cli import clock, options, query_options, query_output, recommendations
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice, OutputOptions
 from sageaudit.cli.recommendations import RECOMMENDATION_FILTER_OPTIONS, RecommendationFilters
@@ -68,12 +68,16 @@ def advice() -> None:
     type=options.EnumChoice(State),
     help="Recommendations in this state; by default open ones.",
 )
-@click.option("--all", "print_all", is_flag=True, help="Print recommendations in any state.")
+@query_options.limit_option(recommendations.DEFAULT_LIMIT)
+@click.option(
+    "--all", "print_all", is_flag=True, help="Print all rows, of recommendations in any state."
+)
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(recommendations.RECOMMENDATIONS)
 def list_recommendations(
     filters: RecommendationFilters,
     state: State | None,
+    limit: int,
     print_all: bool,
     history_choice: HistoryChoice,
     output_options: OutputOptions,
@@ -88,7 +92,15 @@ def list_recommendations(
         matching = filters.find_recommendations(source, clock.utc_now())
     wanted_state = state or State.OPEN
     rows = [row for row in matching if print_all or row.state is wanted_state]
-    output_options.write_rows(rows, recommendations.RECOMMENDATIONS, dict, filters.days_text)
+    query_output.show_rows(
+        rows if print_all else rows[:limit],
+        rows,
+        recommendations.RECOMMENDATIONS,
+        output_options,
+        dict,
+        filters.days_text,
+        f"--limit {len(rows)} prints all of them",
+    )
     if not rows:
         others_text = f"; {len(matching):,} in other states (--all)" if matching else ""
         label = "" if print_all else f"{wanted_state.value} "

@@ -22,8 +22,9 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.errors import BadRecording
 from sageaudit.exits import Exit, worst_exit
+from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import make_console
-from sageaudit.output.terminal.render import render, show_code, show_guides
+from sageaudit.output.terminal.render import render, show_guides
 from sageaudit.output.text.fix_code import Dialect
 from sageaudit.ports import History
 from sageaudit.workflows.audit.stored import read_guides

@@ -85,7 +85,7 @@ Examples:
     "--stack", metavar="NAME", default=DEFAULT_STACK, show_default=True, help="Stack to fill."
 )
 @OTHER_ACCOUNTS_OPTIONS
-@click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
+@options.region_option("AWS region of the stack; by default that of your AWS settings.")
 @options.PROFILE_OPTION
 def backfill(
     since: str | None,

@@ -61,7 +61,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("columns", metavar="COLUMN[,COLUMN]")
+@click.argument(
+    "columns", metavar="COLUMN[,COLUMN]", shell_complete=query_options.complete_columns(2)
+)
 @filter_options(None, "30d; 56d by week, 180d by month")
 @click.option(
     "--sort",
@@ -72,7 +74,7 @@ Examples:
 @query_options.limit_option(_LIMIT)
 @query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.SUMS)
 def by(
     columns: str,
     filters: AuditFilterOptions,
@@ -119,9 +121,8 @@ def by(
     header_lines = [query_output.period_text(window)]
     if rows and not any(column.name in {"rule", "usage_type"} for column in grouped_by):
         header_lines += query_output.total_lines(rows, is_truncated=len(shown_rows) < len(rows))
-    query_output.show_rows(
-        shown_rows, rows, layout, output_options, reader.read_counts, "\n".join(header_lines)
-    )
+    tail = query_output.json_tail(reader.read_counts)
+    query_output.show_rows(shown_rows, rows, layout, output_options, tail, "\n".join(header_lines))
 
 
 def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -> None:

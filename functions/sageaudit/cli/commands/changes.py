@@ -42,6 +42,7 @@ Examples:
     metavar="COLUMN",
     default="family",
     show_default=True,
+    shell_complete=query_options.complete_columns(1),
     help="Column of `sageaudit by` whose values are compared, such as team.",
 )
 @click.option(
@@ -54,7 +55,7 @@ Examples:
 @query_options.limit_option(20)
 @query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.CHANGES)
 def changes(
     filters: AuditFilterOptions,
     columns: str,
@@ -95,7 +96,8 @@ def changes(
         print_message(f"the history does not cover {before}: only what is gone is marked")
     before_text = window_before(question.window).text
     header = f"Ended {question.window.text} (UTC), compared with {before_text}"
-    query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
+    tail = query_output.json_tail(reader.read_counts)
+    query_output.show_rows(shown_rows, rows, layout, output_options, tail, header)
 
 
 def _recommendations_text(

@@ -47,9 +47,8 @@ Examples:
     help="Format of the files; by default recognised from their contents.",
 )
 @click.option("--pipeline", help="Name of the pipeline, which its definition does not contain.")
-@click.option(
-    "--region",
-    help="AWS region of the jobs; by default that of the plan, of the image or of your settings.",
+@options.region_option(
+    "AWS region of the jobs; by default that of the plan, of the image or of your settings."
 )
 @click.option("--account", help="Account of the jobs, if their RoleArn does not name it.")
 @options.HISTORY_OPTION

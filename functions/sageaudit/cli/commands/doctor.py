@@ -94,7 +94,7 @@ Examples:
     help="Also check each other account that the stack audits: its role, and whether its events"
     " arrive.",
 )
-@click.option("--region", help="AWS region to check; by default that of your AWS settings.")
+@options.region_option("AWS region to check; by default that of your AWS settings.")
 @options.PROFILE_OPTION
 @options.PRINT_OPTIONS
 def doctor(

@@ -55,7 +55,7 @@ Examples:
     "--findings", is_flag=True, help="Write findings instead of audits: of all rules, or of --rule."
 )
 @filter_options()
-@click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
+@query_options.fields_option("Fields to write; by default all.", lists.AUDITS, lists.FINDINGS)
 @query_options.HISTORY_OPTIONS
 def export(
     path: Path,

@@ -41,7 +41,7 @@ Examples:
 @query_options.limit_option(20)
 @query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.AUDITS, lists.FINDINGS)
 def history(
     filters: AuditFilterOptions,
     sort: SortOrder,

@@ -12,6 +12,7 @@ from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.local_files import write_text
 from sageaudit.cli import options
+from sageaudit.cli.completion import complete_types
 from sageaudit.cli.messages import print_json, print_message
 from sageaudit.cli.views.instance_rates import (
     COMPONENTS,
@@ -55,8 +56,8 @@ def prices() -> None:
 
 
 @prices.command(epilog=_SHOW_EPILOG)
-@click.argument("instance_type", metavar="TYPE")
-@click.option("--region", help="AWS region; by default every region with a price.")
+@click.argument("instance_type", metavar="TYPE", shell_complete=complete_types)
+@options.region_option("AWS region; by default every region with a price.")
 @click.option(
     "--component", type=click.Choice(list(COMPONENTS)), help="Price for one kind of job only."
 )

@@ -67,7 +67,7 @@ Examples:
     show_default=True,
     help="Stack whose queues to use.",
 )
-@click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
+@options.region_option("AWS region of the stack; by default that of your AWS settings.")
 @options.PROFILE_OPTION
 @options.OUTPUT_OPTION
 @options.NO_COLOR_OPTION

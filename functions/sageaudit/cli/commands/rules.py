@@ -7,12 +7,14 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from sageaudit.cli import options
+from sageaudit.cli.completion import complete_rules
 from sageaudit.cli.messages import print_json
 from sageaudit.cli.options import PrintOptions
 from sageaudit.cli.views.rule_page import (
     find_rule,
     rule_document,
     rule_page,
+    rule_text,
     rules_document,
 )
 from sageaudit.output.terminal.layout import make_console, plain_table
@@ -28,13 +30,13 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_rules)
 @options.PRINT_OPTIONS
 def rules(name: str | None, print_options: PrintOptions) -> None:
     """Lists all rules, or explains one of them.
 
-    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. `sageaudit
-    by rule` shows what each rule found in a history.
+    NAME is a rule's name or id; its page has the thresholds, the saving and the sources, in a pipe
+    as plain text. `sageaudit by rule` shows what each rule found in a history.
     """
     if name is None:
         print_options.print_document(catalogue.load(), _show, rules_document)
@@ -47,7 +49,7 @@ def rules(name: str | None, print_options: PrintOptions) -> None:
     elif console.is_terminal:
         console.print(Markdown(text))
     else:
-        click.echo(text, nl=False)
+        click.echo(rule_text(rule), nl=False)
 
 
 def _show(all_rules: tuple[Rule, ...], console: Console) -> None:

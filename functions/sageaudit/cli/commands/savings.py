@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec.structs import asdict
 
-from sageaudit.cli import clock, query_options, recommendations
+from sageaudit.cli import clock, query_options, query_output, recommendations
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice, OutputOptions
 from sageaudit.cli.recommendations import RECOMMENDATION_FILTER_OPTIONS, RecommendationFilters
@@ -23,15 +23,22 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @RECOMMENDATION_FILTER_OPTIONS
+@query_options.limit_option(recommendations.DEFAULT_LIMIT)
+@query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(recommendations.SAVINGS)
 def savings(
-    filters: RecommendationFilters, history_choice: HistoryChoice, output_options: OutputOptions
+    filters: RecommendationFilters,
+    limit: int,
+    print_all: bool,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
 ) -> None:
     """Compares predicted with measured savings of followed advice.
 
     A measured saving is the median bill of three runs before, minus that of three runs after, times
     the runs since. If the change was undone, it is listed as ended, with what it saved until then.
+    The sums below the list are of all rows.
     Predicted savings, and savings that cannot be compared, are never added to measured ones. With
     --table, the estimated cost of sageaudit itself is printed too.
     """
@@ -41,9 +48,11 @@ def savings(
         own_usd = filters.own_cost_usd(source, clock.utc_now())
     rows = recommendations.followed_with_outcomes(matching)
     sums = recommendations.sum_savings(rows)
-    output_options.write_rows(
+    query_output.show_rows(
+        rows if print_all else rows[:limit],
         rows,
         recommendations.SAVINGS,
+        output_options,
         lambda: {
             "sums": {outcome: asdict(outcome_sums) for outcome, outcome_sums in sums.items()},
             "own_cost_usd": own_usd,

@@ -67,11 +67,11 @@ Examples:
     type=options.EnumChoice(JobKind),
     help="Kind of job to audit; may be repeated. By default all kinds.",
 )
-@click.option(
+@options.region_option(
+    "AWS region to scan; may be repeated. By default that of your AWS settings.",
     "--region",
     "regions",
     multiple=True,
-    help="AWS region to scan; may be repeated. By default that of your AWS settings.",
 )
 @click.option("--all-regions", is_flag=True, help="Scan every region of SageMaker.")
 @click.option(

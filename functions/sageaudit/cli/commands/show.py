@@ -6,12 +6,14 @@ import click
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options, query_options
+from sageaudit.cli.completion import complete_jobs
 from sageaudit.cli.messages import print_json
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import make_console
-from sageaudit.output.terminal.render import render, show_code, show_guides
+from sageaudit.output.terminal.render import render, show_guides
 from sageaudit.output.text.fix_code import Dialect
 from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.workflows.audit.stored import read_guides, require_audit
@@ -23,7 +25,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("job", metavar="ARN|NAME")
+@click.argument("job", metavar="ARN|NAME", shell_complete=complete_jobs)
 @click.option(
     "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
 )

@@ -29,7 +29,7 @@ Examples:
 @query_options.AMOUNT_SORT_OPTION
 @query_options.limit_option(10)
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.MOST_WASTEFUL)
 def top(
     filters: AuditFilterOptions,
     sort: SortOrder,

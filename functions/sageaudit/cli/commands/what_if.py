@@ -8,6 +8,7 @@ import click
 
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.cli import options
+from sageaudit.cli.completion import complete_types
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.options import JobOptions
 from sageaudit.cli.views.what_if import at_own_prices, check_types, what_if_document
@@ -28,7 +29,13 @@ Examples:
 @click.command(name="what-if", epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDING_OPTION
-@click.option("--type", "types", multiple=True, help="Only this instance type; may be repeated.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    shell_complete=complete_types,
+    help="Only this instance type; may be repeated.",
+)
 @options.JOB_OPTIONS
 @options.PRINT_OPTIONS
 def what_if(

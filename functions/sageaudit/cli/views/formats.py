@@ -30,7 +30,7 @@ from sageaudit.cli.messages import json_line
 from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.money import format_usd
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import FittedColumn, fit_table, print_line
+from sageaudit.output.terminal.layout import Cut, FittedColumn, fit_table, print_line
 from sageaudit.output.text.untrusted import for_markdown, for_terminal
 from sageaudit.queries.columns import TAG_PREFIX
 from sageaudit.structs import replace
@@ -53,6 +53,8 @@ _PARQUET: Mapping[FieldKind, ColumnType] = {
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 _MIN_WORD_WIDTH = 12
+_MAIN_AMOUNTS = frozenset({"total_usd", "avoidable_usd", "lost_usd", "waste_usd"})
+"""The amounts for which names are cut."""
 JsonTail = Callable[[], Mapping[str, object]]
 """Makes the JSON keys that follow the rows. It is called after the last row."""
 
@@ -61,7 +63,8 @@ class Field(Struct, frozen=True):
     """A field of a row: the value of `get_value`, by default the attribute with its name.
 
     `format_cell` makes its text for people. A text may be cut to `min_width` terminal columns; 0
-    means never. A sentence is cut at its end, a name in its middle.
+    means never. `cut` says where: a sentence at its end, a name in its middle, and a family, whose
+    last part is enough for a filter, at its start.
     """
 
     name: str
@@ -69,7 +72,7 @@ class Field(Struct, frozen=True):
     heading: str = ""
     format_cell: Callable[[Any], object] | None = None
     min_width: int = 0
-    is_sentence: bool = False
+    cut: Cut = "middle"
     get_value: Callable[[Any], object] | None = None
 
     @property
@@ -250,7 +253,14 @@ def _table(
 ) -> None:
     cells = [[cell_text(row, field) for field in fields] for row in rows]
     columns = [
-        FittedColumn(field.name, field.title, field.right, field.min_width, field.is_sentence)
+        FittedColumn(
+            field.name,
+            field.title,
+            field.right,
+            field.min_width,
+            field.cut,
+            is_main_amount=field.name in _MAIN_AMOUNTS,
+        )
         for field in fields
     ]
     if cells:

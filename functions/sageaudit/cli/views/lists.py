@@ -21,11 +21,12 @@ from sageaudit.queries.total import SumsRow
 from sageaudit.structs import replace
 
 _NAME_WIDTH = 20
-_FULL_NAME_WIDTH = 44
-"""The width of job names that the SDKs generate.
+_JOB_WIDTH = 32
+"""The width of a job's name that has the first letters and the whole time of a generated name.
 
-People paste names into `sageaudit show`, so other columns are dropped before a name is cut.
+`sageaudit show` takes names that were cut, so words are dropped only if this is not enough.
 """
+_FAMILY_WIDTH = 28
 _MIN_WORD_WIDTH = 12
 
 
@@ -48,7 +49,8 @@ def _column_field(column: Column) -> Field:
         field,
         get_value=column.value_of,
         format_cell=format_cell,
-        min_width=28 if column.name == "family" else _NAME_WIDTH,
+        min_width=_FAMILY_WIDTH if column.name == "family" else _NAME_WIDTH,
+        cut="start" if column.name == "family" else "middle",
     )
 
 
@@ -76,10 +78,15 @@ _AMOUNTS = (
 )
 
 
-_FAMILY = Field("family", format_cell=lambda row: family_text(row.family or UNKNOWN), min_width=28)
+_FAMILY = Field(
+    "family",
+    format_cell=lambda row: family_text(row.family or UNKNOWN),
+    min_width=_FAMILY_WIDTH,
+    cut="start",
+)
 _RUN_FIELDS = (
     Field("ended_at", "time", "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}"),
-    Field("job", min_width=_FULL_NAME_WIDTH),
+    Field("job", min_width=_JOB_WIDTH),
     Field("kind"),
     Field("account"),
     Field("region"),
@@ -128,8 +135,8 @@ _FINDING_FIELDS = (
     Field("saving_usd", "usd", "Saving", cells.saving_figure("saving_usd", "saving_up_to_usd")),
     Field("saving_up_to_usd", "usd", "At most"),
     Field("saving_alone_usd", "usd", "Alone", cells.saving_figure("saving_alone_usd")),
-    Field("summary", heading="Finding", min_width=20, is_sentence=True),
-    Field("fix", min_width=20, is_sentence=True),
+    Field("summary", heading="Finding", min_width=20, cut="end"),
+    Field("fix", min_width=20, cut="end"),
 )
 
 
@@ -146,7 +153,7 @@ def _nested_field(part: str, field: Field) -> Field:
 AUDITS = ListLayout(
     (*_RUN_FIELDS, *_AUDIT_FIELDS),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "costliest_rule"),
-    ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
+    ("costliest_rule", "ended_at", "lost_usd", "avoidable_usd"),
     has_tags=True,
 )
 """Every row of an audit list has every field."""
@@ -168,7 +175,7 @@ The list stores `exported_fields`. Any other field needs one more read per row.
 MOST_WASTEFUL = ListLayout(
     AUDITS.fields,
     ("job", "ended_at", "total_usd", "waste_usd", "costliest_rule", "owner"),
-    ("owner", "costliest_rule", "total_usd", "ended_at"),
+    ("owner", "costliest_rule", "ended_at", "total_usd"),
     has_tags=True,
 )
 _SUM_FIELDS = (
@@ -236,8 +243,8 @@ SUMS = ListLayout(
         *("possible_usd", "idle_usd", "costliest_rule"),
     ),
     (
-        *("idle_usd", "possible_usd", "judged_usd", "costliest_rule", "failed_percent", "failed"),
-        *("lost_usd", "waste_percent", "avoidable_usd", "jobs", "total_change_percent"),
+        *("costliest_rule", "failed_percent", "idle_usd", "possible_usd", "judged_usd", "failed"),
+        *("waste_percent", "lost_usd", "avoidable_usd", "jobs", "total_change_percent"),
         "total_usd",
     ),
 )
@@ -254,7 +261,7 @@ _CHANGE_FIELDS = (
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.amount_figure_before("waste")),
     Field("waste_usd", "usd", "Avoidable+lost", cells.amount_figure("waste")),
     Field("waste_change_usd", "usd", "Waste change", cells.difference("waste")),
-    Field("recommendations", min_width=_NAME_WIDTH, is_sentence=True),
+    Field("recommendations", min_width=_NAME_WIDTH, cut="end"),
 )
 CHANGES = ListLayout(
     (*(field for field in _COLUMNS if field.name != "period"), *_CHANGE_FIELDS),

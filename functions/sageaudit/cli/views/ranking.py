@@ -35,8 +35,14 @@ _MIN_NAME_WIDTH = 20
 _INDENT = 3
 _MIN_FIX_USD = Decimal("0.01")
 """The smallest saving of a fix that is shown."""
-_FAMILY = FittedColumn("family", "Family", False, 28)
-_SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *COLUMN_TITLES[:3]))
+_FAMILY = FittedColumn("family", "Family", False, 28, "start")
+_SUMS = (
+    FittedColumn("jobs", "Jobs", True, 0),
+    *(
+        FittedColumn(title.lower(), title, True, 0, is_main_amount=True)
+        for title in COLUMN_TITLES[:3]
+    ),
+)
 _DROPPED_FIRST = ("jobs", "lost", "spend")
 _MAX_RULES = 10
 _MAX_FIX_LINES = 3

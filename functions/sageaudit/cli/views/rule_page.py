@@ -1,4 +1,4 @@
-"""A rule's page as Markdown, and the rule as JSON."""
+"""A rule's page as Markdown and as plain text, and the rule as JSON."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def find_rule(name: str) -> Rule:
 
 
 def rule_page(rule: Rule) -> str:
-    """Returns a rule's page as Markdown, as `sageaudit rules NAME` shows it.
+    """Returns a rule's page as Markdown, as a terminal renders it for `sageaudit rules NAME`.
 
     docs/rules adds how often the rule was right.
     """
@@ -87,6 +87,22 @@ def rule_page(rule: Rule) -> str:
             for threshold in rule.thresholds
         ]
     return "\n".join(lines) + "\n"
+
+
+def rule_text(rule: Rule) -> str:
+    """Returns a rule's page as plain text, for a pipe: a line for each paragraph and item."""
+    lines = [f"{rule.info.name} ({rule.info.id})", rule.title]
+    for heading, text in _SECTION.findall(rule.page):
+        lines += ["", heading, *(" ".join(part.split()) for part in _ITEM.split(text))]
+    lines += ["", "When it judges", *(f"- {line}" for line in _judging_lines(rule))]
+    if rule.thresholds:
+        lines += ["", f"Thresholds, set in policy.toml under [rules.{rule.info.name}]"]
+        lines += [
+            f"- {threshold.key} = {threshold.value:g} {threshold.unit}: {threshold.why}"
+            f" (source: {threshold.source})"
+            for threshold in rule.thresholds
+        ]
+    return "\n".join(lines).replace("`", "") + "\n"
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:

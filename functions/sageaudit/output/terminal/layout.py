@@ -23,8 +23,12 @@ from sageaudit.structs import replace
 
 SEVERITY_STYLES = ("dim", "cyan", "bold yellow", "bold red")
 """The rich styles by `Severity.rank`."""
+Cut = Literal["start", "middle", "end"]
+"""Where a text that is too long is cut."""
 _GAP = 2
 _MIN_WIDTH = 10
+_SHORT_NAME_WIDTH = 20
+"""Names are cut to this width before the column of a main amount is dropped."""
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
@@ -102,14 +106,15 @@ def signed_percent(percent: Decimal | None) -> str:
 class FittedColumn(Struct, frozen=True):
     """A column whose cells may be cut to `min_width` characters. 0 means that they are never cut.
 
-    A name is cut in the middle, a sentence at the end.
+    `cut` says where. Names are cut to 20 characters before the column of a main amount is dropped.
     """
 
     name: str
     title: str
     is_right_aligned: bool
     min_width: int
-    is_sentence: bool = False
+    cut: Cut = "middle"
+    is_main_amount: bool = False
 
 
 def fit_table(
@@ -121,7 +126,8 @@ def fit_table(
     """Returns a table that is at most `width` characters wide, if the minimum widths allow it.
 
     First the widest columns are cut to their minimum. Then the columns in `droppable` are dropped
-    one by one. Last, names are cut further.
+    one by one; names are cut further before a main amount is dropped. Last, names are cut further
+    still.
 
     If `droppable` is None, all columns keep their minimum width.
     """
@@ -137,13 +143,16 @@ def fit_table(
         if column.name == name
     ]
     widths = _shrink_widths(columns, full_widths, indexes, width)
+    short_columns = _with_min_width(columns, _SHORT_NAME_WIDTH)
     while _total_width(widths, indexes) > width and drop_order:
+        if columns[drop_order[0]].is_main_amount:
+            short_widths = _shrink_widths(short_columns, widths, indexes, width)
+            if _total_width(short_widths, indexes) <= width:
+                break
         indexes.remove(drop_order.pop(0))
         widths = _shrink_widths(columns, full_widths, indexes, width)
     if droppable is not None:
-        narrow_columns = [
-            replace(column, min_width=min(column.min_width, _MIN_WIDTH)) for column in columns
-        ]
+        narrow_columns = _with_min_width(columns, _MIN_WIDTH)
         widths = _shrink_widths(narrow_columns, widths, indexes, width)
     titles = [columns[index].title for index in indexes]
     right = {columns[index].title for index in indexes if columns[index].is_right_aligned}
@@ -153,6 +162,10 @@ def fit_table(
     for row in cells:
         table.add_row(*(_fit_cell(row[index], widths[index], columns[index]) for index in indexes))
     return table
+
+
+def _with_min_width(columns: Sequence[FittedColumn], limit: int) -> list[FittedColumn]:
+    return [replace(column, min_width=min(column.min_width, limit)) for column in columns]
 
 
 def _shrink_widths(
@@ -188,9 +201,11 @@ def _shorten(text: str, width: int, column: FittedColumn) -> str:
     """Returns the text cut to `width` columns of a terminal. A character may take two columns."""
     length, short_text = width, text
     while cell_len(short_text) > width:
-        if column.is_sentence:
-            short_text = f"{text[: length - 1]}{ELLIPSIS}"
-        else:
+        if column.cut == "middle":
             short_text = cut_middle(text, length)
+        elif column.cut == "start":
+            short_text = f"{ELLIPSIS}{text[len(text) - length + 1 :]}"
+        else:
+            short_text = f"{text[: length - 1]}{ELLIPSIS}"
         length -= 1
     return short_text

@@ -1,4 +1,4 @@
-"""Prints an audit: the job, its costs, the findings, and what could not be checked."""
+"""Prints an audit: the job, what to change, the findings, the bill, and what was not checked."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from rich.text import Text
 from sageaudit.domain.alert.audit_figures import counted_findings
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
-from sageaudit.domain.audit.finding_document import FixDocument, is_standing
-from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration_text
+from sageaudit.output.terminal.findings import print_findings, print_fixes
 from sageaudit.output.terminal.layout import (
-    SEVERITY_STYLES,
     indented,
     plain_table,
     print_heading,
@@ -25,17 +23,14 @@ from sageaudit.output.terminal.layout import (
 )
 from sageaudit.output.text import notes
 from sageaudit.output.text.amounts import IDLE_LABEL, document_amounts, idle_sentence
-from sageaudit.output.text.finding import FindingParts, finding_parts
-from sageaudit.output.text.fix_code import Dialect, fix_text
+from sageaudit.output.text.finding import finding_parts
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import (
     GUIDES_TITLE,
     NO_GUIDES_TEXT,
-    assignment_line,
     capitalised,
-    old_value_text,
 )
 from sageaudit.structs import replace
 
@@ -54,21 +49,22 @@ _WIDE_ONLY_COLUMNS = {"Status", "Lost"}
 
 
 def render(document: AuditDocument, console: Console) -> None:
-    """Prints the whole audit."""
+    """Prints the whole audit, the most useful part first: what was wasted, and the fix."""
     _print_header(document, console)
     if document["unauditable"] is not None:
         print_line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
         return
     _print_headline(document, console)
+    findings, repeated = finding_parts(document)
+    print_fixes(findings, console)
+    if idle := idle_sentence(document):
+        console.print()
+        print_line(console, f"{IDLE_LABEL}: {idle}", "yellow")
+    print_findings(findings, repeated, console)
     _print_section(console, "Phases", _phases(document, console))
     _print_section(console, "Bill", _bill(document))
-    for note in notes.money_notes(document):
-        print_line(console, capitalised(note), "dim", indent=2)
     _print_section(console, "Where the money went", _waterfall(document, console))
     _print_section(console, notes.children_title(document), _children(document, console))
-    if document["findings"]:
-        print_heading(console, "Findings")
-        _print_findings(document, console)
     _print_unjudged(document, console)
 
 
@@ -96,9 +92,6 @@ def _print_headline(document: AuditDocument, console: Console) -> None:
         print_line(console, sentence, "yellow", indent=2)
     if note := notes.pool_note(document):
         print_line(console, note, indent=2)
-    if idle := idle_sentence(document):
-        console.print()
-        print_line(console, f"{IDLE_LABEL}: {idle}", "yellow")
 
 
 def _print_unjudged(document: AuditDocument, console: Console) -> None:
@@ -142,11 +135,11 @@ def _phases(document: AuditDocument, console: Console) -> Group | None:
 
 
 def _bill(document: AuditDocument) -> Group | None:
-    if not document["bill"]["lines"]:
-        return None
-    cells = [
-        tuple(map(for_terminal, notes.bill_line_cells(line))) for line in document["bill"]["lines"]
-    ]
+    lines, money_notes = document["bill"]["lines"], notes.money_notes(document)
+    notes_below = [Text(for_terminal(capitalised(note)), "dim") for note in money_notes]
+    if not lines:
+        return Group(*notes_below) if notes_below else None
+    cells = [tuple(map(for_terminal, notes.bill_line_cells(line))) for line in lines]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
     footers = {"Item": "total", "USD": str(document_amounts(document).spend)}
     for title in ("Item", "Quantity", "Rate", "USD"):
@@ -161,7 +154,7 @@ def _bill(document: AuditDocument) -> Group | None:
     for *amounts, _ in cells:
         table.add_row(*map(Text, amounts))
     details = (Text(f"{item}: {source}", "dim") for item, *_, source in cells if source)
-    return Group(table, *details)
+    return Group(table, *details, *notes_below)
 
 
 def _waterfall(document: AuditDocument, console: Console) -> Table | None:
@@ -243,73 +236,6 @@ def _bar_length(value: Decimal, longest: Decimal, console: Console) -> int:
     if longest <= 0 or value <= 0:
         return 0
     return max(1, int((value / longest * max_length).to_integral_value()))
-
-
-def _print_findings(document: AuditDocument, console: Console) -> None:
-    findings, repeated = finding_parts(document)
-    for position, finding in enumerate(findings):
-        if position:
-            console.print()
-        show_finding(finding, console)
-    if repeated:
-        if findings:
-            console.print()
-        console.print(indented(Text(for_terminal(repeated), "dim"), 2))
-
-
-def show_finding(finding: FindingParts, console: Console) -> None:
-    """Prints a finding. If it is not counted, prints only its summary and the reason."""
-    style = (
-        "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
-    )
-    dollars_text = f"  {finding.dollars}" if finding.dollars else ""
-    # the "x" keeps the leading spaces, which `for_terminal` would strip
-    title = for_terminal(f"x{dollars_text}  {finding.rule} ({finding.id}, {finding.confidence})")[
-        1:
-    ]
-    console.print(indented(Text.assemble((finding.severity.upper(), style), title), 2))
-    console.print(indented(Text(for_terminal(finding.summary)), 4))
-    if finding.not_counted_because:
-        console.print(indented(Text(for_terminal(finding.not_counted_because), "dim"), 4))
-        return
-    if finding.caveat:
-        caveat = Text.assemble(("Caveat: ", "yellow"), for_terminal(finding.caveat))
-        console.print(indented(caveat, 4))
-    for heading, parameters in finding.alternatives:
-        console.print(indented(Text(for_terminal(heading), "bold"), 4))
-        for parameter in parameters:
-            _print_parameter(parameter, console)
-
-
-def _print_parameter(parameter: FixDocument, console: Console) -> None:
-    line = Text.assemble(
-        "      ",
-        (for_terminal(assignment_line(parameter)), "green"),
-        (f"  # {for_terminal(old_value_text(parameter))}", "dim"),
-    )
-    console.print(line, soft_wrap=True)
-
-
-def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints each fix as code, unless its finding is exempt or covered by another one.
-
-    No indents or line breaks are added to the code.
-    """
-    findings = [
-        finding for finding in document["findings"] if is_standing(finding) and finding["fix"]
-    ]
-    console.print()
-    console.print(Text(f"Fixes as {dialect}" if findings else "No fix to print", "bold"))
-    for finding in findings:
-        console.print()
-        is_counted = Bucket(finding["bucket"]).is_counted
-        trial_note = "" if is_counted else ", a possible saving: not in the totals"
-        title = f"{finding['rule']} ({finding['id']}{trial_note})"
-        console.print(Text(for_terminal(title), "cyan"))
-        for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
-            code = line.lstrip(" ")
-            margin = " " * (len(line) - len(code))
-            console.print(Text(margin + for_terminal(code)), soft_wrap=True)
 
 
 def show_guides(guides: Sequence[GuideDocument], console: Console) -> None:

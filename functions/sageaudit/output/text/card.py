@@ -211,9 +211,13 @@ def line_to_paste(parameter: str, value: str) -> str:
 
 def short_path(parameter: str, line_length: int) -> str:
     """Returns `parameter`, without its path if the line is too long and the name is clear."""
+    return parameter if line_length <= ROW_WIDTH else clear_name(parameter)
+
+
+def clear_name(parameter: str) -> str:
+    """Returns `InstanceType` for `ResourceConfig.InstanceType`; a path if the name needs it."""
     path, _, name = parameter.rpartition(".")
-    keeps_path = line_length <= ROW_WIDTH or "[" in path or len(name) < _MIN_CLEAR_LENGTH
-    return parameter if keeps_path else name
+    return parameter if "[" in path or len(name) < _MIN_CLEAR_LENGTH else name
 
 
 def message_attributes(

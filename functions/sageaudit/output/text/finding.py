@@ -45,8 +45,9 @@ _TENTH = Decimal("0.1")
 class FindingParts(Struct, frozen=True):
     """The texts of a finding.
 
-    `dollars`: None if the finding has no amount or is not counted. `not_counted_because`: the
-    finding is exempt, or another finding covers it. `saving_text`: what the fix saves.
+    `dollars`: None if the finding has no amount or is not counted. `has_own_amount`: it has
+    dollars, known or not, that no other finding has. `not_counted_because`: the finding is exempt,
+    or another finding covers it. `saving_text`: what the fix saves.
 
     `alternatives`: pairs of a title and the parameters that change together. If the finding
     has a `first_step`, this text comes first, without parameters. The fix and its alternatives
@@ -59,6 +60,7 @@ class FindingParts(Struct, frozen=True):
     confidence: str
     summary: str
     dollars: str | None
+    has_own_amount: bool
     not_counted_because: str | None
     saving_text: str | None
     alternatives: tuple[tuple[str, Sequence[FixDocument]], ...]
@@ -96,6 +98,7 @@ def make_finding_parts(finding: FindingDocument) -> FindingParts:
         confidence=finding["confidence"],
         summary=finding["summary"],
         dollars=None if not_counted_text else dollars_text(finding),
+        has_own_amount=not not_counted_text and _has_own_amount(finding),
         not_counted_because=not_counted_text,
         saving_text=saving_text,
         alternatives=tuple(_alternatives(finding, saving_text)),
@@ -182,6 +185,13 @@ def dollars_text(finding: FindingDocument) -> str | None:
         return f"{counted_figure} {bucket} (not in the totals)"
     saving_alone = Figure(alone_usd, estimated=finding["estimated"])
     return f"{saving_alone} {bucket} (counted by other findings)"
+
+
+def _has_own_amount(finding: FindingDocument) -> bool:
+    is_amount_unknown = finding["saving_usd"] is None
+    return Bucket(finding["bucket"]) is not Bucket.NONE and bool(
+        is_amount_unknown or saving_figure(finding).upper_end
+    )
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
