@@ -26,6 +26,7 @@ def every(*channels: str) -> list[AlarmSpec]:
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in alarms.DEAD_LETTERS},
             is_watch_on=True,
+            has_budgets=True,
         )
     )
 

@@ -38,6 +38,7 @@ def all_alarm_specs(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in DEAD_LETTERS},
             is_watch_on=True,
+            has_budgets=True,
         )
     )
 

@@ -35,6 +35,7 @@ COMMAND_GROUPS = {
         "changes",
         "advice",
         "savings",
+        "budgets",
         "account",
         "report",
         "export",
