@@ -6,11 +6,11 @@ Spend is the sum of the bills of jobs that ended in the month (UTC), as the dail
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.bill_document import SpendQualifier, qualify_amount
 from sageaudit.domain.audit.sums import SumRow, Sums, project_spend, sum_rows
@@ -159,17 +159,24 @@ class BudgetMonth(Struct, frozen=True):
         return project_spend(finished_usd, today_usd, self.finished_days, days_left)
 
     @property
-    def reached(self) -> frozenset[Threshold]:
-        """The thresholds that the month has reached. A passed budget has no projection."""
-        spent, limit = self.spent_usd or Decimal(0), self.budget.usd_per_month
-        if spent >= limit:
-            return frozenset({Threshold.NEAR, Threshold.PASSED})
-        reached = set()
-        if 100 * spent >= NEAR_PERCENT * limit:
-            reached.add(Threshold.NEAR)
-        if self.projected_usd is not None and self.projected_usd > limit:
-            reached.add(Threshold.PROJECTED)
-        return frozenset(reached)
+    def reached(self) -> dict[Threshold, Decimal]:
+        """The spend or projection (USD) of each threshold that the month has reached.
+
+        A passed budget has no projection.
+        """
+        amounts = {
+            Threshold.PASSED: self.spent_usd,
+            Threshold.NEAR: self.spent_usd,
+            Threshold.PROJECTED: self.projected_usd,
+        }
+        reached = {
+            threshold: usd
+            for threshold, usd in amounts.items()
+            if usd is not None and _is_reached(threshold, usd, self.budget)
+        }
+        if Threshold.PASSED in reached:
+            reached.pop(Threshold.PROJECTED, None)
+        return reached
 
     @property
     def state(self) -> BudgetState:
@@ -191,38 +198,53 @@ class BudgetMonth(Struct, frozen=True):
 class SentBudgetMessages(Struct, frozen=True):
     """The messages about one budget in one month.
 
-    `selector` identifies the budget. `sent` are the reported thresholds, at the amount
-    `usd_per_month`, which is None before the first message. `messages` counts them.
+    `selector` identifies the budget. `sent` has the spend or projection (USD) with which each
+    threshold was reported. `messages` counts the messages.
     """
 
     month: str
     selector: tuple[str, str]
-    sent: frozenset[Threshold] = frozenset()
-    usd_per_month: Decimal | None = None
+    sent: Mapping[Threshold, Decimal] = field(default_factory=dict)
     messages: int = 0
 
 
 def due_threshold(month: BudgetMonth, past: SentBudgetMessages) -> Threshold | None:
     """Returns the threshold that a message must report; None if no message is due.
 
-    If several are reached, one message reports the highest of them.
+    If several are reached, one message reports the first of them in this order: 100%, 80%, the
+    projection. After 100% no message is due.
     """
-    sent, reached = _standing(month, past), month.reached
-    if Threshold.PASSED in sent:
+    standing = _standing(month.budget, past)
+    if Threshold.PASSED in standing:
         return None
-    due = reached - sent
-    order = (Threshold.PASSED, Threshold.NEAR, Threshold.PROJECTED)
-    return next((threshold for threshold in order if threshold in due), None)
+    return next((threshold for threshold in month.reached if threshold not in standing), None)
 
 
 def after_message(month: BudgetMonth, past: SentBudgetMessages) -> SentBudgetMessages:
     """Returns what was sent once the due message is written: all thresholds that are reached."""
-    return replace(
-        past,
-        sent=_standing(month, past) | month.reached,
-        usd_per_month=month.budget.usd_per_month,
-        messages=past.messages + 1,
-    )
+    sent = month.reached | _standing(month.budget, past)
+    return replace(past, sent=sent, messages=past.messages + 1)
+
+
+def _standing(budget: Budget, past: SentBudgetMessages) -> dict[Threshold, Decimal]:
+    # What was reported at an amount that no longer reaches the threshold of a raised budget may be
+    # reported again. A corrected bill changes nothing.
+    return {
+        threshold: usd
+        for threshold, usd in past.sent.items()
+        if _is_reached(threshold, usd, budget)
+    }
+
+
+def _is_reached(threshold: Threshold, usd: Decimal, budget: Budget) -> bool:
+    limit = budget.usd_per_month
+    match threshold:
+        case Threshold.NEAR:
+            return 100 * usd >= NEAR_PERCENT * limit
+        case Threshold.PASSED:
+            return usd >= limit
+        case Threshold.PROJECTED:
+            return usd > limit
 
 
 def months_to_check(now_day: date, covered_since: date | None) -> list[date]:
@@ -239,9 +261,3 @@ def months_to_check(now_day: date, covered_since: date | None) -> list[date]:
 def last_day_of_month(day: date) -> date:
     """Returns the last day of a day's month."""
     return (day.replace(day=1) + 31 * _ONE_DAY).replace(day=1) - _ONE_DAY
-
-
-def _standing(month: BudgetMonth, past: SentBudgetMessages) -> frozenset[Threshold]:
-    # A raised budget can reach a threshold again. A corrected bill cannot: its message was sent.
-    is_raised = past.usd_per_month is not None and month.budget.usd_per_month > past.usd_per_month
-    return past.sent & month.reached if is_raised else past.sent

@@ -15,7 +15,9 @@ from sageaudit.errors import BadPolicy
 
 MAX_BUDGETS = 50
 """The maximum number of budgets, because the watch reads each of them once an hour. Our choice."""
-_MAX_NAME_LENGTH = 40
+MAX_NAME_LENGTH = 40
+"""The maximum number of characters in a budget's name, which is in the first line of messages."""
+_MAX_SELECTOR_LENGTH = 512
 _SELECTORS = ("family", "owner", "tag", "account")
 ALL_JOBS = "all jobs"
 """The default name of a budget for the whole deployment."""
@@ -103,8 +105,8 @@ def _budget(
         account=account,
         channels=names,
     )
-    if name is not None and len(name) > _MAX_NAME_LENGTH:
-        raise reader.error("name", f"is longer than {_MAX_NAME_LENGTH} characters")
+    if name is not None and len(name) > MAX_NAME_LENGTH:
+        raise reader.error("name", f"is longer than {MAX_NAME_LENGTH} characters")
     return budget
 
 
@@ -112,6 +114,8 @@ def _text(reader: TableReader, key: str) -> str | None:
     value: str | None = reader.read(key, str, None)
     if value is not None and not value.strip():
         raise reader.error(key, "is empty")
+    if value is not None and len(value) > _MAX_SELECTOR_LENGTH:
+        raise reader.error(key, f"is longer than {_MAX_SELECTOR_LENGTH} characters")
     return value
 
 

@@ -18,7 +18,6 @@ from sageaudit.output.text.card import (
     short_name,
     text_attributes,
 )
-from sageaudit.output.text.headline import period_text
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.output.text.money import ROUND_NEAREST, Figure
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
@@ -86,7 +85,7 @@ def budget_card(
         _headline(month, threshold),
         lines=tuple(_lines(month, has_own_prices=has_own_prices)),
         owner=budget.owner or selector_text(budget),
-        account_region=period_text(month.first_day, month.last_day),
+        account_region=month.label,
         commands=tuple(_commands(month, history)),
         attributes=text_attributes(
             {

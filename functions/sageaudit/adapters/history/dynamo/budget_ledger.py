@@ -64,8 +64,7 @@ def _messages_item(messages: SentBudgetMessages, now: datetime) -> Item:
     return {
         TTL_ATTRIBUTE: keys.kept_until(now),
         "messages": messages.messages,
-        "sent": sorted(messages.sent),
-        "usd_per_month": messages.usd_per_month,
+        "sent": {threshold.value: usd for threshold, usd in messages.sent.items()},
         **({kind: name} if kind else {}),
     }
 
@@ -74,8 +73,7 @@ def _read_messages(month: str, selector: tuple[str, str], item: Item) -> SentBud
     values = {
         "month": month,
         "selector": selector,
-        "sent": frozenset(map(Threshold, item["sent"])),
-        "usd_per_month": read_decimal(item["usd_per_month"]),
+        "sent": {Threshold(name): read_decimal(usd) for name, usd in item["sent"].items()},
         "messages": int(item["messages"]),
     }
     return make_row(SentBudgetMessages, values)
