@@ -46,7 +46,7 @@ from sageaudit.domain.policy.scope import WatchSettings
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.errors import AwsError, MalformedData
 from sageaudit.output.text.links import HistoryLocation
-from sageaudit.ports import MemberRegistry, SweepStore
+from sageaudit.ports import MemberRegistry, SweepStore, Workers
 from sageaudit.rules import catalogue
 from sageaudit.workflows.budgets import BudgetCheck, BudgetDependencies, check_budgets
 from sageaudit.workflows.watch.run import check_running_jobs, watched_jobs
@@ -81,7 +81,7 @@ class Watcher(Struct, frozen=True):
     report: RecordReport
     begin: Callable[[float], None] = lambda _: None
     open_workers: OpenWorkers = open_threads
-    check_budgets: Callable[[datetime], Iterable[BudgetCheck]] | None = None
+    check_budgets: Callable[[Workers, datetime], Iterable[BudgetCheck]] | None = None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Returns how many jobs and budgets could not be checked.
@@ -120,8 +120,9 @@ class Watcher(Struct, frozen=True):
         if self.check_budgets is None or timedelta(minutes=now.minute) >= _BUDGETS_UNTIL:
             return 0
         try:
-            for check in self.check_budgets(now):
-                failed += self._report_budget(check)
+            with self.open_workers() as workers:
+                for check in self.check_budgets(workers, now):
+                    failed += self._report_budget(check)
         except (AwsError, MalformedData) as error:
             failed += 1
             self._report_failure("budgets not checked", error)
@@ -266,9 +267,9 @@ def _budget_dependencies(
 
 
 def _check_all_budgets(
-    deps: BudgetDependencies, sweep_store: DynamoSweepStore, now: datetime
+    deps: BudgetDependencies, sweep_store: DynamoSweepStore, workers: Workers, now: datetime
 ) -> Iterable[BudgetCheck]:
-    yield from check_budgets(deps, installed_at=sweep_store.installed_at(), now=now)
+    return check_budgets(deps, workers, installed_at=sweep_store.installed_at(), now=now)
 
 
 def _dependencies(

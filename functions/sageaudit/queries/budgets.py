@@ -8,22 +8,29 @@ from sageaudit.domain.audit.sums import Scope, tag_sum_name
 from sageaudit.domain.budget import BudgetMonth, last_day_of_month
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.ports import History
-from sageaudit.queries.lists import HistoryLists, first_covered_day
+from sageaudit.queries.lists import HistoryLists, ReadCounts, first_covered_day
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import ONE_DAY, make_window
 
 
 def read_budget_month(
-    history: History, budget: Budget, day: date, today: date, covered_since: date | None
+    history: History,
+    budget: Budget,
+    day: date,
+    today: date,
+    covered_since: date | None,
+    read_counts: ReadCounts | None = None,
 ) -> BudgetMonth:
     """Returns the budget's month that contains `day`, as of `today`. Raises AwsError.
 
     `covered_since`: the first day that the history covers; None if it is not known. It reads only
     the daily sums of the budget's jobs: one request for each account with jobs in the month.
+    `read_counts` counts them.
     """
     window = make_window(day.replace(day=1), last_day_of_month(day) + ONE_DAY)
     scope, name = _scope_and_name(budget)
-    rows = HistoryLists(history, window).daily_sums(scope, account=budget.account, name=name)
+    lists = HistoryLists(history, window, read_counts or ReadCounts())
+    rows = lists.daily_sums(scope, account=budget.account, name=name)
     return BudgetMonth.from_rows(budget, day, today, covered_since, [*rows])
 
 

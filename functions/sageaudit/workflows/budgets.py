@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 
 from msgspec import Struct
 
@@ -28,9 +29,10 @@ from sageaudit.errors import AwsError, MalformedData, UnreadableItem
 from sageaudit.output.text.budget import budget_card
 from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
-from sageaudit.ports import BudgetLedger, History
+from sageaudit.ports import BudgetLedger, History, Workers
 from sageaudit.queries.budgets import covered_since, read_budget_month
 from sageaudit.structs import replace
+from sageaudit.workflows.side_by_side import run_side_by_side
 
 
 class BudgetDependencies(Struct, frozen=True):
@@ -62,9 +64,9 @@ class BudgetCheck(Struct, frozen=True):
 
 
 def check_budgets(
-    deps: BudgetDependencies, *, installed_at: datetime | None, now: datetime
+    deps: BudgetDependencies, workers: Workers, *, installed_at: datetime | None, now: datetime
 ) -> Iterator[BudgetCheck]:
-    """Yields the result for each budget. A budget that fails does not stop the others.
+    """Checks the budgets side by side, and yields the results. A failure does not stop the others.
 
     `installed_at`: the time of the installation; None if unknown. Raises AwsError before the first
     result.
@@ -73,8 +75,11 @@ def check_budgets(
     installed_on = installed_at.astimezone(UTC).date() if installed_at else None
     for day in months_to_check(today, installed_on):
         covered_day = covered_since(deps.history, day, installed_on)
-        for budget in deps.policy.budgets:
-            check = _check_budget(deps, budget, day, covered_day, now)
+        calls = (
+            partial(_check_budget, deps, budget, day, covered_day, now)
+            for budget in deps.policy.budgets
+        )
+        for check in run_side_by_side((iter([call]) for call in calls), workers):
             yield replace(check, unreadable=deps.history.take_unreadable())
 
 

@@ -10,52 +10,24 @@ import click
 from sageaudit.cli import clock, options, query_options
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice, OutputOptions
-from sageaudit.cli.views.formats import Field, ListLayout
+from sageaudit.cli.views import lists
 from sageaudit.domain.budget import MIN_PROJECTION_DAYS, BudgetMonth, last_day_of_month
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
-from sageaudit.output.text.budget import (
-    percent_of_budget,
-    projected_figure,
-    selector_text,
-    spent_figure,
-)
+from sageaudit.output.text.budget import selector_text
 from sageaudit.output.text.headline import period_text
 from sageaudit.output.text.words import count_text
 from sageaudit.queries.budgets import covered_since, read_budget_month
+from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.window import FIRST_MOMENT
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _LAST_MONTH = "last-month"
-_NAME_WIDTH = 14
 _EPILOG = """\b
 Examples:
   sageaudit budgets --policy policy.toml
   sageaudit budgets --month last-month --policy policy.toml --table NAME
   sageaudit budgets --policy policy.toml --output csv > budgets.csv"""
-_BUDGETS = ListLayout(
-    (
-        Field("budget", min_width=_NAME_WIDTH, get_value=lambda month: month.budget.name),
-        Field(
-            "selector",
-            heading="For",
-            min_width=_NAME_WIDTH,
-            format_cell=lambda month: selector_text(month.budget),
-            get_value=lambda month: " ".join(filter(None, month.budget.selector)) or None,
-        ),
-        Field("month", get_value=lambda month: month.label),
-        Field("usd_per_month", "usd", "Budget", get_value=lambda row: row.budget.usd_per_month),
-        Field("spent_usd", "usd", "Spent", spent_figure),
-        Field("spend_qualifier"),
-        Field("spent_percent", "percent", "Used", percent_of_budget),
-        Field("projected_usd", "usd", "Projected", projected_figure),
-        Field("state"),
-        Field("jobs", "count"),
-        Field("covered_since", "day"),
-    ),
-    ("budget", "selector", "usd_per_month", "spent_usd", "spent_percent", "projected_usd", "state"),
-    ("selector", "projected_usd"),
-)
 
 
 @click.command(epilog=_EPILOG)
@@ -76,21 +48,22 @@ def budgets(
     """
     now = clock.utc_now()
     day, today = _parse_month(month, now), now.date()
-    output_options.chosen_fields(_BUDGETS)
+    output_options.chosen_fields(lists.BUDGETS)
     if not policy.budgets:
         raise BadUsage(
             "the policy has no budget: add a [[budget]] with usd_per_month, and name the file with"
             " --policy policy.toml"
         )
+    read_counts = ReadCounts()
     with history_choice.open() as source:
         covered_day = covered_since(source.history, day, None)
         months = [
-            read_budget_month(source.history, budget, day, today, covered_day)
+            read_budget_month(source.history, budget, day, today, covered_day, read_counts)
             for budget in policy.budgets
         ]
     days = period_text(months[0].first_day, min(months[0].last_day, today))
     header = f"Jobs that ended from {days} (UTC)"
-    output_options.write_rows(months, _BUDGETS, dict, header)
+    output_options.write_rows(months, lists.BUDGETS, query_output.json_tail(read_counts), header)
     if output_options.output == "table":
         _explain(months)
 

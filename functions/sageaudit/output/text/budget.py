@@ -19,7 +19,7 @@ from sageaudit.output.text.card import (
     text_attributes,
 )
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
-from sageaudit.output.text.money import ROUND_NEAREST, Figure
+from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
@@ -36,8 +36,8 @@ def spent_figure(month: BudgetMonth) -> Figure:
 
 
 def projected_figure(month: BudgetMonth) -> Figure:
-    """Returns the projected spend, rounded to two digits."""
-    return replace(spent_figure(month), usd=month.projected_usd, rounding=ROUND_NEAREST)
+    """Returns the projected spend."""
+    return replace(spent_figure(month), usd=month.projected_usd, estimated=True)
 
 
 def percent_of_budget(month: BudgetMonth) -> str:
