@@ -52,20 +52,10 @@ def test_a_table_of_80_columns_says_what_is_left(run: Run, words: tuple[str, ...
     assert done.exit_code == 0
     header, *rows = done.stdout.splitlines()
     assert header == "Jobs that ended from 2026-11-01 to 2026-11-18 (UTC)"
-    assert [row.split() for row in rows[1:]] == [
-        ["all", "jobs", "all", "jobs", "$1,000.00", "$170.00", "17%", "about", "$300.00", "within"],
-        [
-            "team=vision",
-            "tag",
-            "team=vision",
-            "$100.00",
-            "$90.00",
-            "90%",
-            "about",
-            "$158.82",
-            "projected",
-        ],
-        ["mistyped", "family", "…-family", "$5.00", "$0.00", "0%", "$0.00", "no", "jobs"],
+    assert [" ".join(row.split()) for row in rows[1:]] == [
+        "all jobs all jobs $1,000.00 $170.00 17% about $300.00 within",
+        "team=vision tag team=vision $100.00 $90.00 90% about $158.82 projected",
+        "mistyped family …-family $5.00 $0.00 0% $0.00 no jobs",
     ]
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stderr == "sageaudit: no job of family no-such-family ended in 2026-11\n"

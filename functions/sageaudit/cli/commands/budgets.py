@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 import click
 
-from sageaudit.cli import clock, options, query_options
+from sageaudit.cli import clock, options, query_options, query_output
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice, OutputOptions
 from sageaudit.cli.views import lists
