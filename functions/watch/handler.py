@@ -57,8 +57,8 @@ _STOP_BEFORE_MS = (RESERVE_S + 10) * 1000
 
 _BUDGETS_UNTIL = timedelta(minutes=15)
 """Budgets are checked by the watch that starts this soon after the full hour. Our choice: nobody
-acts on a budget sooner, and AWS's own budgets are updated three times a day (AWS Cost Management
-user guide, "Managing your costs with AWS Budgets")."""
+acts on a budget sooner, and AWS's own budgets are updated up to three times a day (AWS Cost
+Management user guide, "Managing your costs with AWS Budgets")."""
 
 MAX_UNANSWERED_SHARE = 0.1
 """If AWS throttled or did not answer a larger share of the checks, the watch failed. The next watch

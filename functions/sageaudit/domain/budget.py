@@ -120,15 +120,19 @@ class BudgetMonth(Struct, frozen=True):
         return None if self.covered_since is None else self.total.known_total_usd
 
     @property
+    def is_lower_bound(self) -> bool:
+        """Whether the spend lacks a part: of bills, or of the month."""
+        is_bill_missing = self.total.incomplete or self.total.total_unknown_count
+        return self.is_covered_in_part or bool(is_bill_missing)
+
+    @property
     def spend_qualifier(self) -> SpendQualifier:
         """How exactly the spend is known."""
-        sums = self.total
-        is_lower_bound = self.is_covered_in_part or sums.incomplete or sums.total_unknown_count
         return qualify_amount(
             is_known=self.spent_usd is not None,
-            lower_bound=bool(is_lower_bound),
-            upper_bound=bool(sums.upper_bounds),
-            estimated=bool(sums.estimated),
+            lower_bound=self.is_lower_bound,
+            upper_bound=bool(self.total.upper_bounds),
+            estimated=bool(self.total.estimated),
         )
 
     @property
@@ -190,9 +194,7 @@ class BudgetMonth(Struct, frozen=True):
             return BudgetState.NEAR
         if not self.jobs:
             return BudgetState.NO_JOBS
-        has_upper_end = self.spend_qualifier in {SpendQualifier.EXACT, SpendQualifier.UP_TO}
-        is_below = has_upper_end or self.spend_qualifier is SpendQualifier.ABOUT
-        return BudgetState.WITHIN if is_below else BudgetState.UNKNOWN
+        return BudgetState.UNKNOWN if self.is_lower_bound else BudgetState.WITHIN
 
 
 class SentBudgetMessages(Struct, frozen=True):

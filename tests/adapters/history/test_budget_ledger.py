@@ -124,9 +124,10 @@ def test_a_new_version_moves_a_job_from_one_value_of_a_tag_to_another(kind: str)
     with histories(kind) as history:
         history.record(tagged("a", 1.25, {"team": "vision"}))
         later = datetime(2026, 11, 21, tzinfo=UTC) - NOON
-        for tags, usd in (({"team": "nlp"}, 2), ({"team": "nlp"}, 3), ({"team": None}, 3)):
-            modified_s = int(later.total_seconds()) + usd * 10 + (tags["team"] is None)
-            history.record(tagged("a", usd, tags, modified_s=modified_s))
+        versions: tuple[tuple[str | None, int], ...] = (("nlp", 2), ("nlp", 3), (None, 3))
+        for team, usd in versions:
+            modified_s = int(later.total_seconds()) + usd * 10 + (team is None)
+            history.record(tagged("a", usd, {"team": team}, modified_s=modified_s))
             rows = [*history.daily_sums(Scope.TAG, SINCE, UNTIL)]
-            expected = {f"team={tags['team']}": Decimal(usd)} if tags["team"] else {}
+            expected = {f"team={team}": Decimal(usd)} if team else {}
             assert {row.name: row.sums.total_usd for row in rows} == expected

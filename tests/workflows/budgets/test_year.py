@@ -93,7 +93,7 @@ def _bill(random_: random.Random, number: int, workload: Workload, day: int) -> 
 
 def budgets_for(rows: list[Bill]) -> tuple[Budget, ...]:
     """Returns budgets that some months pass, and one that none does: about a month's average."""
-    total = sum(bill.usd for bill in rows) / 12
+    total = sum((bill.usd for bill in rows), Decimal(0)) / 12
     families = defaultdict[str, Decimal](Decimal)
     for bill in rows:
         families[bill.family] += bill.usd

@@ -32,7 +32,7 @@ _BOUND_WORDS = {SpendQualifier.AT_LEAST: "at least ", SpendQualifier.UP_TO: "up 
 def spent_figure(month: BudgetMonth) -> Figure:
     """Returns the spend. It is a lower bound if the history begins within the month."""
     spend = sums_amounts(month.total).spend
-    return replace(spend, usd=month.spent_usd, at_least=spend.at_least or month.is_covered_in_part)
+    return replace(spend, usd=month.spent_usd, at_least=month.is_lower_bound)
 
 
 def projected_figure(month: BudgetMonth) -> Figure:
