@@ -118,7 +118,7 @@ def _notice_bodies(
         has_own_prices=policy.discounts.has_own_prices,
     )
     owner_ids = policy.mentions if month.budget.owner else NO_OWNER_IDS
-    place = " ".join(("budget", messages.month, *messages.selector))
+    place = " ".join(("budget", messages.month, *filter(None, messages.selector)))
     return {
         channel: to_json(
             Notice(

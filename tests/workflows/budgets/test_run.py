@@ -86,7 +86,7 @@ def test_each_message_goes_to_the_channels_of_its_budget_or_the_default(
     assert [check.channels for check in budgets.check()] == [("sns",), ("ml",)]
     notices = [parse_notice(body) for _, body in budgets.ledger.bodies]
     assert [notice.notice_id for notice in notices] == [
-        "budget 2026-11  |1|sns",
+        "budget 2026-11|1|sns",
         "budget 2026-11 owner ana|1|ml",
     ]
 
