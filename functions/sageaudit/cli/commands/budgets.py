@@ -41,10 +41,11 @@ def budgets(
     history_choice: HistoryChoice,
     output_options: OutputOptions,
 ) -> None:
-    """Lists the policy's budgets, what was spent of them, and what is projected.
+    """Lists budgets, and what was spent of them.
 
-    Spend is the sum of the bills of jobs that ended in the month, at list prices or the policy's
-    own rates; it is not your invoice. The projection needs five whole days.
+    The policy has the budgets. Spend is the sum of the bills of jobs that ended in the month, at
+    list prices or the policy's own rates; it is not your invoice. A projection of the month needs
+    five whole days.
     """
     now = clock.utc_now()
     day, today = _parse_month(month, now), now.date()
