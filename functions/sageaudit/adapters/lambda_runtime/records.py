@@ -200,8 +200,8 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
     """
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
-    if _BUDGET.fullmatch(pk) and (version := _VERSION.fullmatch(sk)):
-        return {"budget": pk.removeprefix(BUDGET_PREFIX), "said": int(version["version"])}
+    if _BUDGET.fullmatch(pk) and (sk_match := _VERSION.fullmatch(sk)):
+        return {"budget": pk.removeprefix(BUDGET_PREFIX), "said": int(sk_match["version"])}
     if pk.startswith(WATCH_PREFIX):
         key, number = parse_version(f"{JOB_PREFIX}{pk.removeprefix(WATCH_PREFIX)}", sk)
         return {"job": key.arn, "said": number}
