@@ -82,12 +82,13 @@ def alarm_specs(
     notices_queues: Mapping[str, str],
     dead_letters: Mapping[str, str],
     is_watch_on: bool,
+    has_budgets: bool,
 ) -> Iterator[AlarmSpec]:
     """Yields all alarms.
 
     `functions`: function names by handler. `notices_queues`: queue names by channel. `work_queues`,
     `dead_letters`: queue names by the name that alarms use. All values are physical names.
-    `is_watch_on`: whether running jobs are checked.
+    `is_watch_on`: whether running jobs are checked. `has_budgets`: whether budgets are.
     """
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
@@ -107,6 +108,8 @@ def alarm_specs(
     )
     yield from _sweep_alarms(functions["sweep"])
     yield from _watch_alarms(functions["watch"], is_on=is_watch_on)
+    if has_budgets:
+        yield _budget_alarm()
     yield AlarmSpec(
         "DigestReport",
         "digest-report",
@@ -293,6 +296,20 @@ def _watch_alarms(function: str, *, is_on: bool) -> Iterator[AlarmSpec]:
         expression=SUM_STATISTIC,
         period_s=15 * MINUTE_S,
         periods=4,
+        datapoints=3,
+    )
+
+
+def _budget_alarm() -> AlarmSpec:
+    return AlarmSpec(
+        "BudgetsFailing",
+        "budgets-failing",
+        (MetricSource("BudgetsFailed", {"service": "watch"}),),
+        "for hours budgets could not be checked, so a message about one may be late",
+        "a budget is checked again an hour later; three failures in six hours do not end by "
+        "themselves",
+        period_s=HOUR_S,
+        periods=6,
         datapoints=3,
     )
 

@@ -56,6 +56,7 @@ def synthesize(
         channels=policy.channels,
         digest=policy.digest if policy.mode == "notify" else None,
         is_watch_on=policy.watch is not None and policy.mode == "notify",
+        has_budgets=bool(policy.budgets) and policy.mode == "notify",
     )
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template

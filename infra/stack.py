@@ -34,6 +34,7 @@ from sageaudit.adapters.aws.stack_outputs import (
 from sageaudit.adapters.channels.services import ChannelChoices
 from sageaudit.adapters.history.dynamo import (
     alert_ledger,
+    budget_ledger,
     member_registry,
     send_ledger,
     sweep_notes,
@@ -44,6 +45,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     DELIVERY_PREFIX,
     MEMBERS_PK,
     RECOMMENDATIONS_PK,
+    SUMS_PREFIX,
     SWEEP_PK,
 )
 from sageaudit.adapters.history.dynamo.table_writes import (
@@ -69,7 +71,7 @@ class SageAuditStack(cdk.Stack):
     channels.
 
     `members`, `channels`: as in the policy. `digest`: when the digest is sent; None means never.
-    `is_watch_on`: whether running jobs are checked.
+    `is_watch_on`: whether running jobs are checked. `has_budgets`: whether budgets are.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class SageAuditStack(cdk.Stack):
         channels: ChannelChoices,
         digest: DigestSchedule | None,
         is_watch_on: bool,
+        has_budgets: bool,
     ) -> None:
         super().__init__(
             scope,
@@ -95,6 +98,7 @@ class SageAuditStack(cdk.Stack):
         self._members = check_members(members)
         self._channels = channels
         self._is_watch_on = is_watch_on
+        self._has_budgets = has_budgets
         self.history = HistoryTable(self, "History", existing_table=settings.table)
         self.trigger = Trigger(
             self,
@@ -123,7 +127,7 @@ class SageAuditStack(cdk.Stack):
         group = scheduler.CfnScheduleGroup(self, "Schedules", name=cdk.Aws.STACK_NAME)
         specs = {
             "sweep": SWEEP_SCHEDULE,
-            "watch": watch_schedule(is_enabled=is_watch_on),
+            "watch": watch_schedule(is_enabled=is_watch_on or has_budgets),
             "digest": digest_schedule(digest),
         }
         for name, spec in specs.items():
@@ -198,6 +202,7 @@ class SageAuditStack(cdk.Stack):
                 "DigestDeadLetters": self.schedules["digest"].dead_letters.queue_name,
             },
             is_watch_on=self._is_watch_on,
+            has_budgets=self._has_budgets,
         )
 
     def _audit_delay(self) -> cdk.Duration:
@@ -310,13 +315,16 @@ class SageAuditStack(cdk.Stack):
         watch.allow(
             dynamo_history.READ_DECISIONS_PERMISSIONS,
             table,
-            conditions=partition_key_condition([RECOMMENDATIONS_PK, SWEEP_PK, MEMBERS_PK]),
+            conditions=partition_key_condition(
+                [RECOMMENDATIONS_PK, SWEEP_PK, MEMBERS_PK, SUMS_PREFIX]
+            ),
         )
         _allow_writes(
             watch,
             table,
             price_list.CACHE_WRITES,
             alert_ledger.WATCH_WRITES,
+            budget_ledger.WRITES,
             member_registry.MEMBER_WRITES,
         )
         self._allow_members(watch)

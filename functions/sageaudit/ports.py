@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # every command and function imports this module, few import 
     from sageaudit.domain.audit.sum_parts import SumPart
     from sageaudit.domain.audit.summary import AuditSummary, JobKey
     from sageaudit.domain.audit.sums import Scope, SumRow
+    from sageaudit.domain.budget import SentBudgetMessages
     from sageaudit.domain.job.job import Job
     from sageaudit.domain.job.kinds import JobKind
     from sageaudit.domain.job.ref import AccountRegion, JobRef
@@ -389,6 +390,21 @@ class WatchLedger(Protocol):
         """Writes the state, and the bodies of its newest message's notices by channel.
 
         Returns False, and writes nothing, if the stored state is not the previous revision.
+        """
+
+
+class BudgetLedger(Protocol):
+    """The messages about budgets, with their notices."""
+
+    def budget_messages(self, month: str, selector: tuple[str, str]) -> SentBudgetMessages:
+        """Returns what was sent about a budget in a month (YYYY-MM)."""
+
+    def write_budget_message(
+        self, messages: SentBudgetMessages, bodies: Mapping[str, str], now: datetime
+    ) -> bool:
+        """Writes what was sent, and the bodies of the newest message's notices by channel.
+
+        Returns False, and writes nothing, if another message was written since.
         """
 
 

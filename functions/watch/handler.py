@@ -1,15 +1,16 @@
-"""A schedule -> messages about running jobs, in the outbox.
+"""A schedule -> messages about running jobs and budgets, in the outbox.
 
-The schedule's event has no content. The sweeps' last lists tell which jobs run. Two watches at the
-same time write each message once, since a message changes its job's state under a condition.
+The schedule's event has no content. The sweeps' last lists tell which jobs run. Budgets are checked
+by the first watch of an hour. Two watches at the same time write each message once, since a message
+changes the state of its job or budget under a condition.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.budget_ledger import DynamoBudgetLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
@@ -42,14 +44,21 @@ from sageaudit.domain.members import AuditScope, Denial
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import WatchSettings
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.errors import AwsError
-from sageaudit.ports import MemberRegistry, SweepStore
+from sageaudit.errors import AwsError, MalformedData
+from sageaudit.output.text.links import HistoryLocation
+from sageaudit.ports import MemberRegistry, SweepStore, Workers
 from sageaudit.rules import catalogue
+from sageaudit.workflows.budgets import BudgetCheck, BudgetDependencies, check_budgets
 from sageaudit.workflows.watch.run import check_running_jobs, watched_jobs
 from sageaudit.workflows.watch.running_job import JobCheck, WatchDependencies, WatchMessage
 
 _STOP_BEFORE_MS = (RESERVE_S + 10) * 1000
 """If less time is left, no further job is checked."""
+
+_BUDGETS_UNTIL = timedelta(minutes=15)
+"""Budgets are checked by the watch that starts this soon after the full hour. Our choice: nobody
+acts on a budget sooner, and AWS's own budgets are updated up to three times a day (AWS Cost
+Management user guide, "Managing your costs with AWS Budgets")."""
 
 MAX_UNANSWERED_SHARE = 0.1
 """If AWS throttled or did not answer a larger share of the checks, the watch failed. The next watch
@@ -60,7 +69,8 @@ class Watcher(Struct, frozen=True):
     """The watch function: checks the running jobs once for each event.
 
     `make_deps` makes the dependencies of one watch, from a function that says whether to stop; None
-    if the policy sends no messages about running jobs.
+    if the policy sends no messages about running jobs. `check_budgets` checks all budgets at a
+    time; None if the policy sends no messages about budgets.
     """
 
     make_deps: Callable[[Callable[[], bool]], WatchDependencies] | None
@@ -71,20 +81,25 @@ class Watcher(Struct, frozen=True):
     report: RecordReport
     begin: Callable[[float], None] = lambda _: None
     open_workers: OpenWorkers = open_threads
+    check_budgets: Callable[[Workers, datetime], Iterable[BudgetCheck]] | None = None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns how many jobs could not be checked. Raises any error that is not an AwsError."""
+        """Returns how many jobs and budgets could not be checked.
+
+        Raises any error in the check of jobs that is not an AwsError.
+        """
         del event
         self.report.start_invocation(context)
-        if self.make_deps is None:
-            return {"failed": 0}
         self.begin(context.get_remaining_time_in_millis())
+        failed_budgets = self._check_budgets()
+        if self.make_deps is None:
+            return {"failed": failed_budgets}
         try:
             deps = self.make_deps(partial(_is_out_of_time, context))
-            failed = self._watch(deps)
+            failed = failed_budgets + self._watch(deps)
             self.report.unreadable(deps.history.take_unreadable())
         except AwsError as error:
-            failed = 1
+            failed = failed_budgets + 1
             self._count(failed=1)
             self._report_failure("watch failed", error)
         except Exception as error:
@@ -95,6 +110,41 @@ class Watcher(Struct, frozen=True):
         finally:
             self.report.flush()
         return {"failed": failed}
+
+    def _check_budgets(self) -> int:
+        """Checks the budgets in the first quarter of an hour. Returns how many failed.
+
+        No failure stops the check of running jobs.
+        """
+        now, failed = self.clock(), 0
+        if self.check_budgets is None or timedelta(minutes=now.minute) >= _BUDGETS_UNTIL:
+            return 0
+        try:
+            with self.open_workers() as workers:
+                for check in self.check_budgets(workers, now):
+                    failed += self._report_budget(check)
+        except (AwsError, MalformedData) as error:
+            failed += 1
+            self._report_failure("budgets not checked", error)
+        except Exception as error:  # noqa: BLE001 - a bug here must not stop the check of jobs
+            failed += 1
+            self.report.count(DEFECTS)
+            self.report.defect("budgets failed", error)
+        if failed:
+            self.report.count("BudgetsFailed", number=failed)
+        self.report.flush()
+        return failed
+
+    def _report_budget(self, check: BudgetCheck) -> bool:
+        """Logs the message or the failure of one budget. Returns whether its check failed."""
+        labels = {"budget": check.budget, "month": check.month}
+        self.report.unreadable(check.unreadable)
+        if check.threshold is not None:
+            reported = {"threshold": check.threshold.value, "to": check.channels}
+            self.report.info("notified", **labels, **reported)
+        if check.error is not None:
+            self._report_failure("budget not checked", check.error, **labels)
+        return check.error is not None
 
     def _watch(self, deps: WatchDependencies) -> int:
         swept, members = self.sweep_store.swept_regions(), self.registry.members()
@@ -158,7 +208,7 @@ class Watcher(Struct, frozen=True):
         if message.has_no_route:
             self.report.count("MessagesUnrouted")
 
-    def _report_failure(self, text: str, error: AwsError, **labels: str) -> None:
+    def _report_failure(self, text: str, error: AwsError | MalformedData, **labels: str) -> None:
         self.report.error(text, **labels, error=type(error).__name__, reason=str(error))
 
 
@@ -181,21 +231,45 @@ def build(
         time_limit, settings.account_id, policy.members, time.time
     )
     dynamodb = client(time_limit, "dynamodb", config=PARALLEL_CONFIG)
-    make_deps = None
+    sweep_store = DynamoSweepStore(dynamodb, settings.table_name, clock=clock)
+    make_deps = check_all = None
+    if policy.budgets and policy.mode == "notify":
+        check_all = partial(
+            _check_all_budgets, _budget_dependencies(dynamodb, settings, policy), sweep_store
+        )
     if policy.watch is not None and policy.mode == "notify":
         make_deps = partial(
             _dependencies, accounts, dynamodb, settings, policy, policy.watch, clock
         )
     return Watcher(
         make_deps,
-        DynamoSweepStore(dynamodb, settings.table_name),
+        sweep_store,
         DynamoMemberRegistry(dynamodb, settings.table_name),
         AuditScope(settings.home, policy.members),
         clock,
         RecordReport(environ),
         time_limit.start,
         open_workers,
+        check_all,
     )
+
+
+def _budget_dependencies(
+    dynamodb: Any, settings: HomeSettings, policy: Policy
+) -> BudgetDependencies:
+    return BudgetDependencies(
+        history=DynamoHistory(dynamodb, settings.table_name),
+        ledger=DynamoBudgetLedger(dynamodb, settings.table_name),
+        policy=policy,
+        writers=channel_writers(policy.channels),
+        history_location=HistoryLocation.for_table(settings.table_name, settings.region),
+    )
+
+
+def _check_all_budgets(
+    deps: BudgetDependencies, sweep_store: DynamoSweepStore, workers: Workers, now: datetime
+) -> Iterable[BudgetCheck]:
+    return check_budgets(deps, workers, installed_at=sweep_store.installed_at(), now=now)
 
 
 def _dependencies(

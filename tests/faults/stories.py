@@ -6,6 +6,7 @@ A broken story shows calls that are made only then: to wait, give up, or decide 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cache
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from local.demo import POLICY
 from local.functions import OnStep
 from local.recorded import RecordedJob
 from sageaudit.adapters.files.policy_file import load_policy
+from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
@@ -129,6 +131,15 @@ def _digest(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     world.digest()
 
 
+def _passes_budget(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """The job passes the budget; a watch of each following hour checks it."""
+    _ends(world, jobs)
+    for _ in range(9):
+        hour = world.now.replace(minute=0, second=0, microsecond=0) + HOUR
+        world.quiet(hour + timedelta(minutes=9))
+        world.sweep()
+
+
 def _in_turn(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Each job is decided about before the next one ends."""
     for job in jobs:
@@ -196,6 +207,13 @@ def stories() -> tuple[Story, ...]:
             policy=_to("sns"),
             early=10 * HOUR,
             seen_at=_TIMES,
+            most_of_a_call=1,
+        ),
+        Story(
+            "budget",
+            (failed,),
+            _passes_budget,
+            policy=replace(_to("sns"), budgets=(Budget("all jobs", Decimal("0.01")),)),
             most_of_a_call=1,
         ),
         Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),

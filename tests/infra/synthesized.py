@@ -6,6 +6,7 @@ In a process of its own, once a test run: CDK's start takes longer than all of t
 import json
 import os
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from infra.template import (
     synthesize_with_placeholder,
     to_text,
 )
+from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.structs import replace
@@ -69,6 +71,11 @@ def main(folder: Path) -> None:
         "every-channel": synthesize_template(),
         "quiet": normalize(
             synthesize_with_placeholder(Policy(members=MemberAccounts({OTHER_ACCOUNT: OTHER_ROLE})))
+        ),
+        "budgets": normalize(
+            synthesize_with_placeholder(
+                Policy(watch=None, budgets=(Budget("all jobs", Decimal(100)),))
+            )
         ),
         # The same Python as in the assembly: the one that runs here.
         "plain": normalize(synthesize_with_placeholder(Policy(), runtime="")),

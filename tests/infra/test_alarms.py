@@ -17,7 +17,7 @@ from tools.bench.deployed import month_items
 from tools.pages import alarms, running_cost
 
 
-def every(*channels: str) -> list[AlarmSpec]:
+def every(*channels: str, has_budgets: bool = True) -> list[AlarmSpec]:
     """All alarms of a stack with these channels."""
     return list(
         alarm_specs(
@@ -26,11 +26,14 @@ def every(*channels: str) -> list[AlarmSpec]:
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in alarms.DEAD_LETTERS},
             is_watch_on=True,
+            has_budgets=has_budgets,
         )
     )
 
 
 EVERY = every(*load_policy(POLICY).channels)
+DEPLOYED = every(*load_policy(POLICY).channels, has_budgets=False)
+"""The alarms of the local AWS, whose policy has no budget."""
 LONGEST_EVALUATION_S = 86_400
 """CloudWatch's limit of period times periods, for periods below an hour; a week otherwise."""
 
@@ -51,15 +54,15 @@ def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
 
 def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> None:
     """For each function of the stack, each queue and each channel."""
-    assert set(by_name(template)) == {watch.name for watch in EVERY}
+    assert set(by_name(template)) == {watch.name for watch in DEPLOYED}
 
 
 def test_about_30_alarms_however_many_channels(quiet_template: dict[str, Any]) -> None:
     """A channel adds none: ten metrics, the most that one may watch, are together in one alarm."""
-    assert set(by_name(quiet_template)) == {watch.name for watch in every("sns")}
-    assert len(EVERY) == len(every("sns")) == 29
+    assert set(by_name(quiet_template)) == {watch.name for watch in every("sns", has_budgets=False)}
+    assert len(EVERY) == len(every("sns")) == 30
     many = every(*(f"channel-{number}" for number in range(20)))
-    assert len(many) == 30
+    assert len(many) == 31
     assert max(len(watch.sources) for watch in many) == 10
 
 
@@ -87,7 +90,7 @@ def test_the_dashboard_shows_money_freshness_and_every_alarm(template: dict[str,
         assert query.partition("|")[2].strip() in body
     for word in ("ApproximateAgeOfOldestMessage", "IteratorAge", "JobsMissing"):
         assert word in body
-    assert all(f"Alarms{watch.name}" in body for watch in EVERY)
+    assert all(f"Alarms{watch.name}" in body for watch in DEPLOYED)
 
 
 def test_an_entry_says_how_to_see_what_to_do_and_when_it_is_over() -> None:

@@ -41,12 +41,12 @@ KINDS = {
     "notify": {"ALERT", "ALERTS", "CHANNEL"},
     "deliver": {"CHANNEL", "DELIVERY"},
     "sweep": {"SWEEP", "MEMBERS", "WAITING"},
-    "watch": {"PRICE", "WATCH", "MEMBERS"},
+    "watch": {"PRICE", "WATCH", "BUDGET", "MEMBERS"},
     "digest": {"DIGEST"},
 }
 """The first words of the partition keys that each function writes."""
 ALL_KINDS = frozenset().union(*KINDS.values(), {"ADVICE"})
-PLAYED = ("notified", "late metrics", "slow channel", "lost event", "digest", "hangs")
+PLAYED = ("notified", "late metrics", "slow channel", "lost event", "digest", "hangs", "budget")
 """Stories that together write every kind of item."""
 PRICES = "before-send.pricing.GetProducts"
 

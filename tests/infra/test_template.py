@@ -4,6 +4,7 @@ Every other value of the template is in its snapshot (`test_snapshot.py`).
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
 from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.workflows import deliver as delivering
 from sweep import handler
-from tests.infra.reading import of_type, only_resource, text
+from tests.infra.reading import of_type, only_resource, read, text
 
 CHANNELS = load_policy(POLICY).channels
 WORK_QUEUES = {
@@ -243,3 +244,12 @@ def _refuses_plain_http(policy: dict[str, Any]) -> bool:
 
 def _is_service(statement: dict[str, Any]) -> bool:
     return bool(statement["Effect"] == "Allow")
+
+
+def test_the_watch_runs_for_budgets_alone(templates: Path) -> None:
+    """The policy has switched `[watch]` off. An alarm reports budgets that are not checked."""
+    template = read(templates, "budgets.json")
+    watch = only_resource(template, "AWS::Scheduler::Schedule", "WatchSchedule")
+    assert watch["State"] == "ENABLED"
+    names = " ".join(of_type(template, "AWS::CloudWatch::Alarm"))
+    assert ("AlarmsBudgetsFailing" in names, "AlarmsWatchSilent" in names) == (True, False)

@@ -22,6 +22,7 @@ from msgspec.structs import asdict
 
 from local import REGION
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.budget_ledger import DynamoBudgetLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
@@ -33,6 +34,7 @@ from sageaudit.domain.alert.alert import alert_subject_key
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.budget import SentBudgetMessages, Threshold
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.members import Denial, WaitingEvent
@@ -54,6 +56,9 @@ Item = Mapping[str, Mapping[str, Any]]
 _DAY = NOON.date()
 _WORD = re.compile("[A-Z]+")
 _HANGS = running("llm-7b", (60, BUSY), (120, HUNG))
+_BUDGET = SentBudgetMessages(
+    "2026-05", ("tag", "team=vision"), {Threshold.NEAR: Decimal("812.40")}, messages=1
+)
 _RATES: dict[str, Entry] = {
     "ml.m5.xlarge": ListedRate(Decimal("0.23"), date(2026, 5, 1), "USE1-Train:ml.m5.xlarge"),
     "ml.g5.xlarge": InvalidPrice("it is priced in CNY, not in USD"),
@@ -84,6 +89,7 @@ def played() -> list[Item]:
         )
         DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         DynamoHistory(*place).save_decision(_DECISION)
+        DynamoBudgetLedger(*place).write_budget_message(_BUDGET, {"sns": "{}"}, NOON)
         registry = DynamoMemberRegistry(*place)
         registry.record_seen(_MEMBER, NOON, 1)
         registry.add_denial(_MEMBER, Denial(NOON, NOON, ("sts:AssumeRole",), "no such role"))
@@ -109,7 +115,7 @@ def write_file(path: Path) -> None:
     """Writes an embedded history of two runs and one decision."""
     with SqliteHistory(path) as history:
         for number in (1, 2):
-            history.record(with_detail(entry(f"train-{number}")))
+            history.record(with_detail(entry(f"train-{number}", job={"tags": {"team": "vision"}})))
         history.save_decision(_DECISION)
 
 
@@ -140,6 +146,9 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
                     if sk == "DELIVERY"
                 ],
                 "hour": [ledger.channel_hour("slack", NOON + hours * HOUR) for hours in range(6)],
+                "budget": DynamoBudgetLedger(*place).budget_messages(
+                    _BUDGET.month, _BUDGET.selector
+                ),
                 "circuit": sends.circuit("slack"),
                 "lists": {
                     str(job_list): state

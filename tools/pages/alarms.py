@@ -29,7 +29,9 @@ DEAD_LETTERS = (
 _UNITS = {"IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
 
-def all_alarm_specs(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
+def all_alarm_specs(
+    channels: Iterable[str] = SERVICES, *, has_budgets: bool = True
+) -> list[AlarmSpec]:
     """Returns the alarms of a stack with these channels, by default one of each service."""
     return list(
         alarm_specs(
@@ -38,6 +40,7 @@ def all_alarm_specs(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in DEAD_LETTERS},
             is_watch_on=True,
+            has_budgets=has_budgets,
         )
     )
 

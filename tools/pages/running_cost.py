@@ -137,7 +137,7 @@ def items(used: Usage) -> tuple[Item, ...]:
     metrics = used.audit["metrics requested"] + REPEATED_SHARE * used.waiting["metrics requested"]
     return (
         Item("CloudWatch alarms, by the metrics that they watch", "alarms",
-             sum(len(watch.sources) for watch in all_alarm_specs(CHANNELS))),
+             sum(len(watch.sources) for watch in all_alarm_specs(CHANNELS, has_budgets=False))),
         Item("CloudWatch dashboard", "dashboards", 1),
         Item("CloudWatch metrics of its own, while jobs end", "own metrics",
              with_jobs=len(JOB_METRICS) + len(CHANNELS)),

@@ -194,7 +194,7 @@ _KINDS: dict[FieldKind, Schema] = {
 
 
 def rows(_: Definitions) -> Schema:
-    """Returns the schema of the lists of a history: `history`, `top`, `by`, `changes`."""
+    """Returns the schema of lists: `history`, `top`, `by`, `changes` and `budgets`."""
     listings = {
         name.title(): layout
         for name, layout in vars(lists).items()

@@ -14,6 +14,7 @@ from sageaudit.domain.job.fields import StoredAs
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.settings import SETTINGS, Setting
+from sageaudit.domain.policy.budgets import MAX_NAME_LENGTH
 from sageaudit.domain.policy.policy import Mode, Policy
 from sageaudit.domain.policy.routes import MAX_CHANNELS, Service
 from sageaudit.domain.policy.scope import (
@@ -93,6 +94,11 @@ def policy() -> Schema:
             "channels": _channels(),
             "route": _rows(
                 "Sends matching messages to channels. All conditions must match.", _route(names)
+            ),
+            "budget": _rows(
+                "USD a month (UTC) for some jobs, or for all. Messages come at 80%, at 100%, and if"
+                " the projection passes it. At most one of family, owner, tag and account.",
+                _budget(),
             ),
             "mentions": _table(
                 "The people or groups that Slack messages mention, by the owner of the job.",
@@ -344,6 +350,28 @@ def _route(names: Schema) -> Schema:
             ),
         },
         required=["to"],
+    )
+
+
+def _budget() -> Schema:
+    usd = {"type": "number", "minimum": 0.01, "maximum": MAX_NUMBER}
+    return _table(
+        "",
+        {
+            "usd_per_month": _key("USD a month. Required.", usd),
+            "name": _key(
+                "Its name in messages. Default: what it is for.",
+                {"type": "string", "maxLength": MAX_NAME_LENGTH},
+            ),
+            **_conditions(),
+            "tag": _key(
+                "Jobs with this tag, `key=value`. The key must be in `tags.show`.",
+                {"type": "string", "pattern": "^[^=]+=.+$"},
+            ),
+            "owner": _key("Jobs of this owner.", {"type": "string"}),
+            "to": _key("The channels. Default: those of default_to.", {**_TEXTS, "minItems": 1}),
+        },
+        required=["usd_per_month"],
     )
 
 

@@ -36,6 +36,7 @@ COMMAND_GROUPS = {
         "changes",
         "advice",
         "savings",
+        "budgets",
         "account",
         "report",
         "export",

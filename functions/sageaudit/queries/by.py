@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.sum_parts import MicroSums, RunFigures, SumPart
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import Scope, Sums, add_sums
+from sageaudit.domain.audit.sums import Scope, Sums, add_sums, project_spend
 from sageaudit.domain.reconcile.lines import HOURS, usage_unit
 from sageaudit.queries import answer
 from sageaudit.queries.columns import (
@@ -226,18 +226,13 @@ def _period(
 
 
 def _projected_spend(timeline: _Timeline, first: date, today: date, days: int) -> Decimal | None:
-    """Returns the projected spend of the current period in USD; None if its spend is unknown.
-
-    Each remaining day costs the average of the finished days. Today costs at least what it has cost
-    so far.
-    """
+    """Returns the projected spend of the current period in USD; None if its spend is unknown."""
     spent_usd = timeline.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
         return None
     finished_days = (today - first).days
-    daily_usd = spent_usd / finished_days
-    today_usd = max(timeline.total_between(today, today).total_usd or Decimal(0), daily_usd)
-    return spent_usd + today_usd + (days - finished_days - 1) * daily_usd
+    today_usd = timeline.total_between(today, today).total_usd or Decimal(0)
+    return project_spend(spent_usd, today_usd, finished_days, days - finished_days - 1)
 
 
 def _sums_between(days: _Days, first: date, last_day: date, *, has_rule_dollars: bool) -> SumsRow:

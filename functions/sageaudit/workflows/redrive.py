@@ -149,7 +149,8 @@ def _read_event(letter: DeadLetter) -> None:
 
 def _read_keys(letter: DeadLetter) -> None:
     labels = notice_labels(*parse_change_keys(letter.message.body))
-    letter.job, letter.version = labels.get("job") or labels["digest"], labels.get("version")
+    subjects = (labels[name] for name in ("job", "digest", "budget") if name in labels)
+    letter.job, letter.version = next(subjects), labels.get("version")
 
 
 def _read_notice(letter: DeadLetter) -> None:

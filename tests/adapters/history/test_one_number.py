@@ -200,7 +200,7 @@ def test_daily_sums_and_a_scans_ranking_are_that_number(
     kept: History, truth: list[Dollars]
 ) -> None:
     """By whatever they are summed."""
-    for scope in Scope:
+    for scope in set(Scope) - {Scope.TAG}:
         assert agrees(of_sums(sum_rows(kept.daily_sums(scope, SINCE, UNTIL))), truth)
     places = {(row.account, row.region) for row in kept.daily_sums(Scope.ACCOUNT, SINCE, UNTIL)}
     lanes: list[Any] = [

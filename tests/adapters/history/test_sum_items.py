@@ -116,7 +116,7 @@ def test_two_deliveries_that_confirm_an_audit_change_no_sum(
     overtaking = once(lambda: DynamoHistory(client, table).record(moved))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
         dynamo.record(moved)
-    for scope in Scope:
+    for scope in set(Scope) - {Scope.TAG}:
         assert sum_rows(dynamo.daily_sums(scope, DAY, DAY)) == sums_from_document(entry().document)
     assert sum_rows(dynamo.daily_sums(Scope.TYPE, DAY, DAY, name="ml.x")).jobs == 1
 

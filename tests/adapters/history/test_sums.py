@@ -50,6 +50,7 @@ def test_a_job_is_in_each_scope_by_its_name(history: History) -> None:
         Scope.FAMILY: {FAMILY: ONE},
         Scope.OWNER: {"ana": ONE},
         Scope.TYPE: {"ml.g5.xlarge": ONE},
+        Scope.TAG: {},
     }
 
 

@@ -112,6 +112,15 @@ def test_a_notice_of_any_channel_names_its_run(channel: str) -> None:
     )
 
 
+@pytest.mark.parametrize("selector", ["#", "tag#team=a#b", "family#training/x\n"])
+def test_a_notice_of_a_budget_names_it(selector: str) -> None:
+    """By month and selector, with the number of its message."""
+    said = notice_labels(f"BUDGET#2026-11#{selector}", "NOTICE#00002#slack")
+    assert said == {"budget": f"2026-11#{selector}", "said": 2}
+    with pytest.raises(MalformedData):
+        notice_labels(f"BUDGET#2026#{selector}", "NOTICE#00002#slack")
+
+
 def test_a_notice_of_a_running_job_names_it() -> None:
     """With the number of its message, which is no version of an audit."""
     run = PK.removeprefix("JOB#")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any, cast
 
@@ -9,12 +10,21 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.advice.advice import Decision, DecisionAction
+from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Route, Routes
 from sageaudit.errors import Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.digest import digest_card
 from sageaudit.structs import replace
-from sageaudit.workflows.digest import DigestDependencies, DigestWritten, make_digests, write_digest
+from sageaudit.workflows.digest import (
+    DigestDependencies,
+    DigestWritten,
+    make_digests,
+    read_digests,
+    write_digest,
+)
 from sageaudit.workflows.digest_report import store_report
 from sageaudit.workflows.report import ReportSource
 from tests.fakes.entries import record_run
@@ -165,3 +175,35 @@ def test_a_history_without_jobs_has_a_digest_and_a_report() -> None:
     with SqliteHistory() as empty:
         assert sent(empty, kept).report_error is None
     assert kept.done == ["2026-11-22.html", "written"]
+
+
+def test_only_the_digest_of_all_jobs_has_the_budgets(history: SqliteHistory) -> None:
+    """In the month of the week's last day, with what was spent until now."""
+    budgets = (Budget("all jobs", Decimal(100)), Budget("bo", Decimal(5), owner="bo"))
+    routes = Routes(("sns",), (Route(owner="ana", channels=("sns",)),))
+    policy = replace(ON, budgets=budgets, routes=routes)
+    deps = DigestDependencies(history, Kept(), cast("Any", Kept()), policy, {})
+    digests = read_digests(deps, WEEK, (), NOW)
+    texts = {
+        number: [line.labelled_text for line in digest_card(digest).lines if "Budget" in line.label]
+        for number, digest in digests.items()
+    }
+    assert texts == {
+        0: [
+            "Budget all jobs: $110.00 of $100.00 (110%), about $150.00 projected",
+            "Budget bo: $0.00 of $5.00 (0%)",
+        ],
+        1: [],
+    }
+
+
+def test_a_week_without_jobs_still_shows_the_budgets() -> None:
+    """The month has spend from before."""
+    policy = replace(ON, budgets=(Budget("all jobs", Decimal(100)),))
+    with SqliteHistory() as quiet:
+        record_run(quiet, "ranker", NOW - timedelta(days=20), cost_usd=90)
+        deps = DigestDependencies(quiet, Kept(), cast("Any", Kept()), policy, {})
+        card = digest_card(read_digests(deps, WEEK, (), NOW)[0])
+    assert card.headline == "Week to 2026-11-22: no job was audited"
+    [line] = card.lines
+    assert line.text == "$90.00 or more of $100.00 (at least 90%), about $126.00 or more projected"

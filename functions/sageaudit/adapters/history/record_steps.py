@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
@@ -19,12 +19,12 @@ from sageaudit.adapters.files.exact_json import gzip_text, read_gzip_json, to_js
 from sageaudit.adapters.history.codec import (
     moment_sk,
 )
-from sageaudit.adapters.history.rows import unlisted_finding_count
+from sageaudit.adapters.history.rows import clip_text, unlisted_finding_count
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, AuditEntry, RecordOutcome, RecordResult
 from sageaudit.domain.audit.stored_document import check_document
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, tag_sum_name
 from sageaudit.domain.moments import as_utc
 from sageaudit.structs import replace
 
@@ -158,16 +158,21 @@ def find_outdated(
     yield from (later_row.key for later_row in later_rows if later_row.has_missed(row))
 
 
-def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
-    """Returns what an audit adds to one scope of the daily sums."""
-    names = {
-        Scope.ACCOUNT: None,
-        Scope.FAMILY: summary.family,
-        Scope.OWNER: summary.owner,
-        Scope.TYPE: summary.instance_type,
-    }
+def sum_rows(summary: AuditSummary) -> Iterator[SumRow]:
+    """Yields what an audit adds to each scope of the daily sums."""
     day = as_utc(summary.ended_at).date()
-    return SumRow(scope, summary.account, summary.region, names[scope], day, summary.sums)
+    names: Mapping[Scope, Sequence[str | None]] = {
+        Scope.ACCOUNT: [None],
+        Scope.FAMILY: [summary.family],
+        Scope.OWNER: [summary.owner],
+        Scope.TYPE: [summary.instance_type],
+        Scope.TAG: [
+            clip_text(tag_sum_name(tag, value)) for tag, value in summary.tags.items() if value
+        ],
+    }
+    for scope, names_in_scope in names.items():
+        for name in names_in_scope:
+            yield SumRow(scope, summary.account, summary.region, name, day, summary.sums)
 
 
 def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Iterator[SumRow]:
@@ -175,19 +180,11 @@ def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Ite
 
     Changes of zero are left out.
     """
-    for scope in Scope:
-        new_row = sum_row(summary, scope)
-        rows = [new_row]
-        if previous is not None:
-            old_row = sum_row(previous, scope)
-            has_moved = replace(old_row, sums=Sums()) != replace(new_row, sums=Sums())
-            removed_row = replace(old_row, sums=-old_row.sums)
-            rows = (
-                [removed_row, new_row]
-                if has_moved
-                else [replace(new_row, sums=new_row.sums - old_row.sums)]
-            )
-        yield from (row for row in rows if row.sums != Sums())
+    changes = {row.place: row for row in sum_rows(summary)}
+    for row in sum_rows(previous) if previous is not None else ():
+        sums_now = changes[row.place].sums if row.place in changes else Sums()
+        changes[row.place] = replace(row, sums=sums_now - row.sums)
+    yield from (row for row in changes.values() if row.sums != Sums())
 
 
 def document_digest(document: AuditDocument) -> str:

@@ -15,6 +15,7 @@ from sageaudit.adapters.files.exact_json import GZIP_JSON_ERRORS, read_gzip_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
+    BUDGET_PREFIX,
     DIGEST_PREFIX,
     JOB_PREFIX,
     NOTICE_PREFIX,
@@ -37,6 +38,7 @@ _VERSION = re.compile(
     rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#{CHANNEL_NAME})?"
 )
 _DIGEST = re.compile(rf"{DIGEST_PREFIX}\d{{4}}-\d\d-\d\d", re.ASCII)
+_BUDGET = re.compile(rf"{BUDGET_PREFIX}\d{{4}}-\d\d#[a-z]*#.*", re.ASCII | re.DOTALL)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -192,9 +194,14 @@ def parse_change_keys(body: str) -> tuple[str, str]:
 
 
 def notice_labels(pk: str, sk: str) -> dict[str, Any]:
-    """Returns log labels for the audit, running job or week of a notice. Raises MalformedData."""
+    """Returns log labels for the audit, running job, week or budget of a notice.
+
+    Raises MalformedData.
+    """
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
+    if _BUDGET.fullmatch(pk) and (sk_match := _VERSION.fullmatch(sk)):
+        return {"budget": pk.removeprefix(BUDGET_PREFIX), "said": int(sk_match["version"])}
     if pk.startswith(WATCH_PREFIX):
         key, number = parse_version(f"{JOB_PREFIX}{pk.removeprefix(WATCH_PREFIX)}", sk)
         return {"job": key.arn, "said": number}

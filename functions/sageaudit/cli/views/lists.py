@@ -11,6 +11,12 @@ from operator import attrgetter
 from sageaudit.cli.views import cells
 from sageaudit.cli.views.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.domain.money import UNKNOWN
+from sageaudit.output.text.budget import (
+    percent_of_budget,
+    projected_figure,
+    selector_text,
+    spent_figure,
+)
 from sageaudit.output.text.headline import judged_figure
 from sageaudit.output.text.notes import family_text
 from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL
@@ -28,6 +34,7 @@ _JOB_WIDTH = 32
 """
 _FAMILY_WIDTH = 28
 _MIN_WORD_WIDTH = 12
+_BUDGET_WIDTH = 14
 
 
 def _column_field(column: Column) -> Field:
@@ -326,3 +333,28 @@ def with_sort_column(layout: ListLayout, sort: SortOrder) -> ListLayout:
         )
     )
     return replace(layout, table=table, dropped_first=dropped_names)
+
+
+BUDGETS = ListLayout(
+    (
+        Field("budget", min_width=_BUDGET_WIDTH, get_value=lambda month: month.budget.name),
+        Field(
+            "selector",
+            heading="For",
+            min_width=_BUDGET_WIDTH,
+            format_cell=lambda month: selector_text(month.budget),
+            get_value=lambda month: " ".join(filter(None, month.budget.selector)) or None,
+        ),
+        Field("month", get_value=lambda month: month.label),
+        Field("usd_per_month", "usd", "Budget", get_value=lambda row: row.budget.usd_per_month),
+        Field("spent_usd", "usd", "Spent", spent_figure),
+        Field("spend_qualifier"),
+        Field("spent_percent", "percent", "Used", percent_of_budget),
+        Field("projected_usd", "usd", "Projected", projected_figure),
+        Field("state"),
+        Field("jobs", "count"),
+        Field("covered_since", "day"),
+    ),
+    ("budget", "selector", "usd_per_month", "spent_usd", "spent_percent", "projected_usd", "state"),
+    ("selector", "projected_usd"),
+)

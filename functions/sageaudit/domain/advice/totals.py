@@ -15,6 +15,7 @@ from sageaudit.domain.advice.advice import FamilyRecommendation
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.budget import BudgetMonth
 from sageaudit.domain.members import Member
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
@@ -130,6 +131,7 @@ class Digest(Struct, frozen=True):
     limits everything to what the route selects.
     `unreadable_items`: stored items that all figures lack, as they cannot be read.
     `unreadable_members`: accounts and regions that deny access, so that their jobs may be missing.
+    `budgets`: the month of `until`, for each budget.
     """
 
     since: date
@@ -143,3 +145,4 @@ class Digest(Struct, frozen=True):
     route: Route | None = None
     unreadable_items: tuple[UnreadableItem, ...] = ()
     unreadable_members: tuple[Member, ...] = ()
+    budgets: tuple[BudgetMonth, ...] = ()

@@ -1,4 +1,4 @@
-"""Sums over audits: what one audit adds, and daily sums by account, family, owner and type.
+"""Sums over audits: what one audit adds, and daily sums by account, family, owner, type and tag.
 
 A roll-up adds only its own findings, because it repeats its children's dollars. An unknown amount
 adds 1 to the count of unknown amounts.
@@ -53,6 +53,14 @@ class Scope(enum.StrEnum):
     OWNER = "owner"
     TYPE = "type"
     """The instance type; None if a job has several, or an unknown one."""
+    TAG = "tag"
+    """A cost tag with its value, as `tag_sum_name` writes it. Unlike in the other scopes, a job is
+    in no row if it has none of the tags, and in several rows if it has several."""
+
+
+def tag_sum_name(tag: str, value: str) -> str:
+    """Returns the name of the daily sums of a cost tag's value, such as `team=vision`."""
+    return f"{tag}={value}"
 
 
 class RuleSums(Struct, frozen=True):
@@ -212,6 +220,11 @@ class SumRow(Struct, frozen=True):
     day: date
     sums: Sums
 
+    @property
+    def place(self) -> tuple[Scope, str, str, str | None, date]:
+        """What the row adds up: all fields but the sums."""
+        return self.scope, self.account, self.region, self.name, self.day
+
 
 class ChangedFamily(Struct, frozen=True):
     """A family whose spend changed. `change`: increased, decreased, new or gone.
@@ -257,6 +270,18 @@ def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key
     for row in rows:
         parts[key(row)].append(row.sums)
     return {group: add_sums(sums) for group, sums in parts.items()}
+
+
+def project_spend(
+    finished_usd: Decimal, today_usd: Decimal, finished_days: int, days_left: int
+) -> Decimal:
+    """Returns the projected spend of a period in USD.
+
+    Each of the `days_left` days after today costs the average of the finished days (at least one).
+    Today costs at least what it has cost so far.
+    """
+    daily_usd = finished_usd / finished_days
+    return finished_usd + max(today_usd, daily_usd) + days_left * daily_usd
 
 
 def sums_from_document(document: AuditDocument) -> Sums:

@@ -21,6 +21,7 @@ from sageaudit.domain.bill.finding import Exemption, RuleInfo, Severity
 from sageaudit.domain.job.describe import SAGEAUDIT_TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.moments import parse_day
+from sageaudit.domain.policy.budgets import Budget, parse_budgets
 from sageaudit.domain.policy.discounts import Discounts, parse_discounts
 from sageaudit.domain.policy.routes import (
     ChannelConfig,
@@ -61,7 +62,9 @@ from sageaudit.token_shapes import is_name
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
 """The maximum number of cost tags, because each tag makes the row of every audit longer."""
-_MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
+_MESSAGE_KEYS = frozenset(
+    {"budget", "channels", "default_to", "digest", "mentions", "route", "watch"}
+)
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["notify", "observe"]
@@ -117,6 +120,7 @@ class Policy(Struct, frozen=True):
     channels: Mapping[str, ChannelConfig] = field(default_factory=default_channels)
     """The channels by name, always including the stack's own topic."""
     routes: Routes = Routes()
+    budgets: tuple[Budget, ...] = ()
     version: str = "default"
 
     @property
@@ -227,6 +231,7 @@ def parse(
         discounts=parse_discounts(reader.subtable("discounts"), own_rates),
         channels=channels,
         routes=parse_routes(reader, channels, catalogue),
+        budgets=parse_budgets(reader, channels, cost_tags),
     )
     reader.reject_unread_keys()
     return replace(policy, version=_digest(table, own_rates))

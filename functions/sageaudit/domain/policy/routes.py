@@ -251,7 +251,7 @@ def parse_routes(
     """
     rows = tuple(_route(row, channels, rules) for row in reader.table_array("route"))
     routed = {name for row in rows for name in row.channels}
-    default = _names(reader, "default_to", channels)
+    default = channel_names(reader, "default_to", channels)
     if not default:
         default = tuple(name for name in channels if name not in routed) or (OWN_TOPIC,)
     if (count := len(default) + sum(len(row.channels) for row in rows)) > MAX_ROUTED_CHANNELS:
@@ -259,7 +259,8 @@ def parse_routes(
     return Routes(default, rows)
 
 
-def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tuple[str, ...]:
+def channel_names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tuple[str, ...]:
+    """Reads a list of channels, each once; an absent key has none. Raises BadPolicy."""
     names = tuple(dict.fromkeys(reader.strings(key)))
     for name in names:
         if not is_channel_name(name):  # not repeated, since it may be an address
@@ -275,7 +276,7 @@ def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tup
 def _route(
     reader: TableReader, channels: Mapping[str, ChannelConfig], rules: Collection[str]
 ) -> Route:
-    job_conditions, channel_names = conditions(reader), _names(reader, "to", channels)
+    job_conditions, names = conditions(reader), channel_names(reader, "to", channels)
     route = Route(
         family=job_conditions.family,
         tag=job_conditions.tag,
@@ -285,13 +286,13 @@ def _route(
         rule=_choice(reader, "rule", sorted(rules)),
         min_month_severity=_severity(reader),
         min_usd_per_month=reader.optional_amount("min_usd_per_month"),
-        channels=channel_names,
+        channels=names,
         job_lines=reader.read("every_job", bool, default=False),
     )
     reader.reject_unread_keys()
-    if not channel_names:
+    if not names:
         raise BadPolicy(f"{full_key(reader.path)} needs to, a list of channels", reader.path)
-    if route == Route(channels=channel_names, job_lines=route.job_lines):
+    if route == Route(channels=names, job_lines=route.job_lines):
         known_conditions = ", ".join(sorted(reader.read_keys - {"to", "every_job"}))
         raise BadPolicy(
             f"{full_key(reader.path)} needs a condition: {known_conditions}", reader.path

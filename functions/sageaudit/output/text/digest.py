@@ -17,6 +17,7 @@ from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.scope import WEEK_DAYS
 from sageaudit.output.text.amounts import sums_amounts
+from sageaudit.output.text.budget import budget_lines
 from sageaudit.output.text.card import (
     Attribute,
     CardLine,
@@ -80,7 +81,7 @@ def digest_card(
         route_text = f" for {digest.route}" if digest.route else ""
         return MessageCard(
             f"{week_text}{route_text}: no job was audited",
-            lines=tuple(_member_lines(digest)),
+            lines=(*budget_lines(digest.budgets), *_member_lines(digest)),
             attributes=_ATTRIBUTES,
         )
     listed = [
@@ -97,6 +98,7 @@ def digest_card(
             CardLine(_waste_text(digest.total), "Avoidable"),
             *_idle_lines(digest.total),
             *_change_lines(digest.changed_families),
+            *budget_lines(digest.budgets),
             *_recommendation_lines(listed[:_MAX_RECOMMENDATIONS], digest),
             *_outcome_lines(digest),
             *([CardLine(report.missing_reason, "Report")] if report.missing_reason else []),

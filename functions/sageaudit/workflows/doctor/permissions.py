@@ -88,8 +88,8 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     **{
         name: CommandActions((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "reconcile", "savings"),
-            *("mcp", "show", "top"),
+            *("account", "budgets", "by", "changes", "check", "export", "history", "reconcile"),
+            *("savings", "mcp", "show", "top"),
         )
     },
     "demo": CommandActions(),

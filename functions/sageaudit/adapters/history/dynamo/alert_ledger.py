@@ -115,7 +115,7 @@ class DynamoAlertLedger:
         """
         pk = keys.digest_pk(last_day)
         week_item = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
-        actions = [put_action(week_item, _IS_ABSENT, {}), *_notice_actions(pk, bodies, now)]
+        actions = [put_action(week_item, _IS_ABSENT, {}), *notice_actions(pk, bodies, now)]
         return self._try_transaction(actions)
 
     def watch_state(self, key: JobKey) -> WatchState:
@@ -138,9 +138,9 @@ class DynamoAlertLedger:
         pk = keys.watch_pk(state.key)
         item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
         body_by_key = {(state.messages, channel): body for channel, body in bodies.items()}
-        condition = _unchanged_condition("revision", state.revision - 1)
+        condition = unchanged_condition("revision", state.revision - 1)
         return self._try_transaction(
-            [put_action(item, *condition), *_notice_actions(pk, body_by_key, now)]
+            [put_action(item, *condition), *notice_actions(pk, body_by_key, now)]
         )
 
     def _try_transaction(self, actions: Sequence[Item]) -> bool:
@@ -179,7 +179,7 @@ class DynamoAlertLedger:
         actions = [
             put_action(
                 send_ledger.channel_hour_item(hour, now),
-                *_unchanged_condition("revision", hour.count - 1),
+                *unchanged_condition("revision", hour.count - 1),
             )
             for hour in hours
         ]
@@ -197,7 +197,7 @@ class DynamoAlertLedger:
         )
         body_by_key = {(version, channel): body for channel, body in bodies.items()}
         return self._try_transaction(
-            [*actions, *_notice_actions(keys.run_alerts_pk(new_alerts.run), body_by_key, now)]
+            [*actions, *notice_actions(keys.run_alerts_pk(new_alerts.run), body_by_key, now)]
         )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -224,22 +224,20 @@ def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: da
         "alerts": list(map(_alert_item, new_alerts.subject_alerts)),
         "steps": list(new_alerts.steps),
     }
-    return put_action(item, *_unchanged_condition("revision", previous_alerts.revision))
+    return put_action(item, *unchanged_condition("revision", previous_alerts.revision))
 
 
 def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterator[Item]:
     # The Put requires that the run has no newer version. Without a new alert, this yields only a
     # check that the last alert has not changed.
     pk, alert = keys.run_alerts_pk(new_alerts.run), new_alerts.last_run_alert
-    unchanged_condition = _unchanged_condition(
+    is_unchanged = unchanged_condition(
         "version", previous_alerts.last_run_alert.version if previous_alerts.last_run_alert else 0
     )
     if alert is None or alert is previous_alerts.last_run_alert:
-        yield check_action(pk, _LAST_SK, *unchanged_condition)
+        yield check_action(pk, _LAST_SK, *is_unchanged)
         return
-    yield put_action(
-        {PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *unchanged_condition
-    )
+    yield put_action({PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *is_unchanged)
     # Versions are never deleted, so checking that the next one is absent is cheapest.
     yield check_action(new_alerts.run, keys.audit_sk(alert.version + 1), _IS_ABSENT, {})
 
@@ -253,15 +251,16 @@ def _line_action(run: str, now: datetime) -> Item:
     return put_action(key | {TTL_ATTRIBUTE: keys.kept_until(now)}, _IS_ABSENT, {})
 
 
-def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
-    # Requires that the item's number `name` is still `read_value`, or that the item is absent if it
-    # is 0.
+def unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
+    """Returns the condition that the item's number `name` is still `read_value`.
+
+    If `read_value` is 0, the item must be absent.
+    """
     return (f"{name} = :seen", {":seen": read_value}) if read_value else (_IS_ABSENT, {})
 
 
-def _notice_actions(
-    pk: str, bodies: Mapping[tuple[int, str], str], now: datetime
-) -> Iterator[Item]:
+def notice_actions(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> Iterator[Item]:
+    """Yields the Puts of notices, from their bodies by number and channel."""
     for (version, channel), body in bodies.items():
         key = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
         notice = {TTL_ATTRIBUTE: keys.kept_until(now), "channel": channel, "body": gzip_text(body)}

@@ -64,6 +64,8 @@ DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
 WATCH_PREFIX = "WATCH#"
 """Begins the partition keys of running jobs' states."""
+BUDGET_PREFIX = "BUDGET#"
+"""Begins the partition keys of a budget's messages in a month."""
 PRICE_PREFIX = "PRICE#"
 DELIVERY_PREFIX = "DELIVERY#"
 """Begins the partition keys of what `deliver` writes about a notice."""
@@ -223,6 +225,12 @@ def digest_pk(last_day: date) -> str:
 def watch_pk(key: JobKey) -> str:
     """Returns the partition key of a running job's state and of the notices about it."""
     return f"{WATCH_PREFIX}{run_key(key)}"
+
+
+def budget_pk(month: str, selector: tuple[str, str]) -> str:
+    """Returns the partition key of what was sent about a budget in a month (YYYY-MM)."""
+    kind, name = selector
+    return f"{BUDGET_PREFIX}{month}#{kind}#{key_part(name)}"
 
 
 def delivery_pk(notice_id: str) -> str:

@@ -214,7 +214,7 @@ def _put_head(summary: AuditSummary, revision: int) -> Item:
 def sum_actions(
     newest_summary: AuditSummary | None, summary: AuditSummary, try_count: int
 ) -> list[Item]:
-    """Returns the Updates of sums: two for each scope in which the run changes sums, at most 8."""
+    """Returns the Updates of sums: at most 14, two for each of four scopes and three cost tags."""
     return [
         add_action(
             keys.sums_pk(row.account, keys.month_text(row.day)),

@@ -1,0 +1,101 @@
+"""`sageaudit budgets`: the monthly budgets of the policy, and what was spent of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+
+import click
+
+from sageaudit.cli import clock, options, query_options, query_output
+from sageaudit.cli.messages import print_message
+from sageaudit.cli.query_options import HistoryChoice, OutputOptions
+from sageaudit.cli.views import lists
+from sageaudit.domain.budget import MIN_PROJECTION_DAYS, BudgetMonth, last_day_of_month
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadUsage
+from sageaudit.output.text.budget import selector_text
+from sageaudit.output.text.headline import period_text
+from sageaudit.output.text.words import count_text
+from sageaudit.queries.budgets import covered_since, read_budget_month
+from sageaudit.queries.lists import ReadCounts
+from sageaudit.queries.window import FIRST_MOMENT
+
+_MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
+_LAST_MONTH = "last-month"
+_EPILOG = """\b
+Examples:
+  sageaudit budgets --policy policy.toml
+  sageaudit budgets --month last-month --policy policy.toml --table NAME
+  sageaudit budgets --policy policy.toml --output csv > budgets.csv"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--month", metavar="YYYY-MM", help="The month (UTC), or last-month; by default this.")
+@options.POLICY_OPTION
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
+def budgets(
+    month: str | None,
+    policy: Policy,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
+) -> None:
+    """Lists budgets, and what was spent of them.
+
+    The policy has the budgets. Spend is the sum of the bills of jobs that ended in the month, at
+    list prices or the policy's own rates; it is not your invoice. A projection of the month needs
+    five whole days.
+    """
+    now = clock.utc_now()
+    day, today = _parse_month(month, now), now.date()
+    output_options.chosen_fields(lists.BUDGETS)
+    if not policy.budgets:
+        raise BadUsage(
+            "the policy has no budget: add a [[budget]] with usd_per_month, and name the file with"
+            " --policy policy.toml"
+        )
+    read_counts = ReadCounts()
+    with history_choice.open() as source:
+        covered_day = covered_since(source.history, day, None)
+        months = [
+            read_budget_month(source.history, budget, day, today, covered_day, read_counts)
+            for budget in policy.budgets
+        ]
+    days = period_text(months[0].first_day, min(months[0].last_day, today))
+    header = f"Jobs that ended from {days} (UTC)"
+    output_options.write_rows(months, lists.BUDGETS, query_output.json_tail(read_counts), header)
+    if output_options.output == "table":
+        _explain(months)
+
+
+def _explain(months: list[BudgetMonth]) -> None:
+    month = months[0]
+    if not month.is_over and not any(row.projected_usd for row in months):
+        print_message(f"nothing is projected before {count_text(MIN_PROJECTION_DAYS, 'whole day')}")
+    late = [row.covered_since for row in months if row.covered_since != row.first_day]
+    if any(late) and all(late):
+        print_message(f"the history has no audits before {min(filter(None, late))}")
+    for row in months:
+        if not row.jobs:
+            print_message(f"no job of {selector_text(row.budget)} ended in {row.label}")
+
+
+def _parse_month(text: str | None, now: datetime) -> date:
+    """Returns a day of the month. Raises BadUsage for another text, and for the future."""
+    today = now.date()
+    if text is None:
+        return today
+    if text == _LAST_MONTH:
+        return today.replace(day=1) - timedelta(days=1)
+    try:
+        day = date.fromisoformat(f"{text}-01") if _MONTH.fullmatch(text) else None
+    except ValueError:
+        day = None
+    if day is None:
+        raise BadUsage(f"--month {text} is not a month: write 2026-08 or {_LAST_MONTH}")
+    if day > today:
+        raise BadUsage(f"--month {text} is in the future: it is {now:%Y-%m-%d} by this computer")
+    if last_day_of_month(day) < FIRST_MOMENT.date():
+        raise BadUsage(f"--month {text} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
+    return day

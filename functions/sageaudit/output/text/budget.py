@@ -1,0 +1,158 @@
+"""The texts about a budget: its line in a digest, and the card of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import ROUND_FLOOR, Decimal
+
+from sageaudit.domain.audit.bill_document import SpendQualifier
+from sageaudit.domain.budget import BudgetMonth, Threshold
+from sageaudit.domain.money import UNKNOWN, format_usd
+from sageaudit.domain.policy.budgets import ALL_JOBS, Budget
+from sageaudit.output.text.amounts import sums_amounts
+from sageaudit.output.text.card import (
+    MAX_ROWS,
+    CardLine,
+    MessageCard,
+    fit_card,
+    short_name,
+    text_attributes,
+)
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
+from sageaudit.output.text.money import Figure
+from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.output.text.words import count_text
+from sageaudit.structs import replace
+
+_MAX_NAME_LENGTH = 40
+_MAX_DIGEST_BUDGETS = 10
+_BOUND_WORDS = {SpendQualifier.AT_LEAST: "at least ", SpendQualifier.UP_TO: "up to "}
+
+
+def spent_figure(month: BudgetMonth) -> Figure:
+    """Returns the spend. It is a lower bound if the history begins within the month."""
+    spend = sums_amounts(month.total).spend
+    return replace(spend, usd=month.spent_usd, at_least=month.is_lower_bound)
+
+
+def projected_figure(month: BudgetMonth) -> Figure:
+    """Returns the projected spend."""
+    return replace(spent_figure(month), usd=month.projected_usd, estimated=True)
+
+
+def percent_of_budget(month: BudgetMonth) -> str:
+    """Returns `81%` or `at least 81%`. It is rounded down, so that 80% means 80% or more."""
+    percent = month.spent_percent
+    if percent is None:
+        return UNKNOWN
+    text = "<1%" if 0 < percent < 1 else f"{percent.quantize(Decimal(1), ROUND_FLOOR):,}%"
+    return f"{_BOUND_WORDS.get(month.spend_qualifier, '')}{text}"
+
+
+def spent_text(month: BudgetMonth) -> str:
+    """Returns `$812.40 of $1,000.00 (81%)`."""
+    budget_text = format_usd(month.budget.usd_per_month)
+    return f"{spent_figure(month)} of {budget_text} ({percent_of_budget(month)})"
+
+
+def selector_text(budget: Budget) -> str:
+    """Returns what the budget is for: `tag team=vision`, or `all jobs`."""
+    kind, name = budget.selector
+    if kind == "family":
+        return f"family {short_name(name)}"
+    return f"{kind} {cut_middle(for_terminal(name), _MAX_NAME_LENGTH)}" if kind else ALL_JOBS
+
+
+def short_budget_name(budget: Budget) -> str:
+    """Returns the budget's name, cut in its middle if it is long."""
+    return cut_middle(for_terminal(budget.name), _MAX_NAME_LENGTH)
+
+
+def budget_card(
+    month: BudgetMonth,
+    threshold: Threshold,
+    history: HistoryLocation = DEFAULT_HISTORY,
+    *,
+    has_own_prices: bool = False,
+) -> MessageCard:
+    """Returns the card of a message about a budget.
+
+    `history`: the history that the card's commands read. `has_own_prices`: whether the policy's
+    rates replace list prices.
+    """
+    budget = month.budget
+    card = MessageCard(
+        _headline(month, threshold),
+        lines=tuple(_lines(month, has_own_prices=has_own_prices)),
+        owner=budget.owner or selector_text(budget),
+        account_region=month.label,
+        commands=tuple(_commands(month, history)),
+        attributes=text_attributes(
+            {
+                "message_kind": "budget",
+                "budget": budget.name,
+                "threshold": threshold,
+                "owner": budget.owner,
+                "account": budget.account,
+            }
+        ),
+    )
+    return fit_card(card, MAX_ROWS)
+
+
+def _headline(month: BudgetMonth, threshold: Threshold) -> str:
+    name, spent = short_budget_name(month.budget), spent_text(month)
+    time_text = f"in {month.label}" if month.is_over else f"by {month.today}"
+    if threshold is Threshold.PROJECTED:
+        projected = projected_figure(month)
+        return (
+            f"Budget {name} will probably be passed: {projected} in {month.label}, {spent} so far"
+        )
+    if threshold is Threshold.PASSED:
+        return f"Budget {name} is passed: {spent} spent {time_text}"
+    return f"Budget {name}: {spent} spent {time_text}"
+
+
+def _lines(month: BudgetMonth, *, has_own_prices: bool) -> Iterator[CardLine]:
+    prices = "the policy's own rates" if has_own_prices else "list prices"
+    jobs = count_text(month.jobs, "job")
+    yield CardLine(f"{jobs} that ended, at {prices}: not your invoice", "Counted")
+    if month.projected_usd is not None:
+        days = count_text(month.finished_days, "whole day")
+        text = f"{projected_figure(month)}, if the other days cost as much as the average of {days}"
+        yield CardLine(text, "Month", drop_priority=1)
+    if missing := month.total.total_unknown_count + month.total.incomplete:
+        verb = "lacks" if missing == 1 else "lack"
+        yield CardLine(f"{count_text(missing, 'bill')} {verb} a price", "Unknown")
+    if month.is_covered_in_part:
+        yield CardLine(f"jobs before {month.covered_since}", "Not counted")
+
+
+def _commands(month: BudgetMonth, history: HistoryLocation) -> Iterator[CardLine]:
+    kind, name = month.budget.selector
+    option = (f"--{kind}", name) if kind else ()
+    words = ("history",) if kind == "family" else ("by", "family")
+    since = ("--since", month.label)
+    command = history.command(*words, *option, *since, "--sort", "total")
+    yield CardLine(command, "Where it went", is_code=True)
+    all_budgets = history.command("budgets", "--policy", "policy.toml")
+    yield CardLine(all_budgets, "All budgets", is_code=True, drop_priority=2)
+
+
+def budget_lines(months: Sequence[BudgetMonth]) -> Iterator[CardLine]:
+    """Yields a line of a digest for each budget, the most used first. The rest is counted."""
+    listed = _most_used(months)[:_MAX_DIGEST_BUDGETS]
+    for index, month in enumerate(listed):
+        projected = f", {projected_figure(month)} projected" if month.projected_usd else ""
+        label = f"Budget {short_budget_name(month.budget)}"
+        yield CardLine(f"{spent_text(month)}{projected}", label, drop_priority=index and 1)
+    if others := len(months) - len(listed):
+        text = f"{count_text(others, 'more budget')}, each less used"
+        yield CardLine(text, "Budgets", drop_priority=2)
+
+
+def _most_used(months: Iterable[BudgetMonth]) -> list[BudgetMonth]:
+    # Unknown spend comes first, since nobody knows how much of the budget is left.
+    return sorted(
+        months, key=lambda month: (month.spent_percent is not None, -(month.spent_percent or 0))
+    )

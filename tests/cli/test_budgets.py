@@ -1,0 +1,118 @@
+"""`sageaudit budgets`: what was spent of each budget of the policy."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli import clock
+from tests.fakes.command_line import Run
+from tests.fakes.entries import record_run
+from tests.fakes.schemas import schema_errors
+
+NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
+POLICY = """
+[tags]
+show = ["team"]
+[[budget]]
+usd_per_month = 1000
+[[budget]]
+tag = "team=vision"
+usd_per_month = 100
+[[budget]]
+name = "mistyped"
+family = "training/no-such-family"
+usd_per_month = 5
+"""
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the commands run on the day of the audits."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> tuple[str, ...]:
+    """The options of a history of 20 days with $10 each, half of them of the team vision."""
+    path, policy = tmp_path / "history.db", tmp_path / "policy.toml"
+    policy.write_text(POLICY, encoding="utf-8")
+    with SqliteHistory(path) as history:
+        for days in range(1, 41):
+            tags = {"team": "vision" if days % 2 else None}
+            record_run(history, "r", NOW - timedelta(days=days), cost_usd=10, tags=tags)
+    return ("budgets", "--history", str(path), "--policy", str(policy))
+
+
+def test_a_table_of_80_columns_says_what_is_left(run: Run, words: tuple[str, ...]) -> None:
+    """With a hint for a budget that no job matches."""
+    done = run(*words)
+    assert done.exit_code == 0
+    header, *rows = done.stdout.splitlines()
+    assert header == "Jobs that ended from 2026-11-01 to 2026-11-18 (UTC)"
+    assert [" ".join(row.split()) for row in rows[1:]] == [
+        "all jobs all jobs $1,000.00 $170.00 17% about $300.00 within",
+        "team=vision tag team=vision $100.00 $90.00 90% about $158.82 projected",
+        "mistyped family …-family $5.00 $0.00 0% $0.00 no jobs",
+    ]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr == "sageaudit: no job of family no-such-family ended in 2026-11\n"
+
+
+def test_json_is_exact_and_valid(run: Run, words: tuple[str, ...]) -> None:
+    """By docs/schema."""
+    printed = run(*words, "--output", "json").document(parse_float=Decimal)
+    assert schema_errors("rows", printed) == []
+    rows = {row["budget"]: row for row in printed["rows"]}
+    assert rows["team=vision"]["spent_usd"] == Decimal(90)
+    assert rows["team=vision"]["spent_percent"] == Decimal(90)
+    assert rows["all jobs"]["selector"] is None
+    assert printed["read"]["sums"] == 26
+
+
+def test_a_finished_month_has_no_projection(run: Run, words: tuple[str, ...]) -> None:
+    """And says what the history does not cover."""
+    done = run(*words, "--month", "last-month", "--output", "csv")
+    assert done.stdout.splitlines()[1].split(",")[2:] == [
+        *("2026-10", "1000.000000", "230.000000", "at_least", "23.000000", ""),
+        *("unknown", "23", "2026-10-09"),
+    ]
+    shown = run(*words, "--month", "2026-10")
+    assert "the history has no audits before 2026-10-09" in shown.stderr
+    assert "$230.00 or more" in shown.stdout
+
+
+def test_early_in_a_month_nothing_is_projected(
+    run: Run, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command says why."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW.replace(day=3))
+    done = run(*words)
+    assert "nothing is projected before 5 whole days" in done.stderr
+    assert "unknown" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("month", "error"),
+    [
+        ("2026-13", "--month 2026-13 is not a month: write 2026-08 or last-month"),
+        ("november", "--month november is not a month: write 2026-08 or last-month"),
+        ("2026-12", "--month 2026-12 is in the future: it is 2026-11-18 by this computer"),
+        ("2017-10", "--month 2017-10 is before the first SageMaker job, of 2017-11"),
+        ("0000-01", "--month 0000-01 is not a month: write 2026-08 or last-month"),
+    ],
+)
+def test_another_text_is_no_month(run: Run, words: tuple[str, ...], month: str, error: str) -> None:
+    """Exit code 2."""
+    done = run(*words, "--month", month)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.strip().endswith(error)
+
+
+def test_a_policy_without_budgets_is_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
+    """It says where budgets come from."""
+    done = run(*words[:3])
+    assert done.exit_code == 2
+    assert "the policy has no budget: add a [[budget]]" in done.stderr

@@ -1,0 +1,179 @@
+"""The texts about budgets: the card of each message, and the lines of a digest."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.budget import Threshold
+from sageaudit.domain.policy.budgets import Budget
+from sageaudit.output.text import plain, slack, teams
+from sageaudit.output.text.budget import budget_card, budget_lines, percent_of_budget, spent_text
+from sageaudit.output.text.card import MAX_ROWS, row_count
+from sageaudit.output.text.links import HistoryLocation
+from tests.fakes.budgets import NOVEMBER, month_of
+
+VISION = Budget("vision team", Decimal(1000), tag=("team", "vision"))
+TABLE = HistoryLocation.for_table("h", "eu-west-1")
+PASSED_TEXT = "Budget vision team is passed"
+PROJECTED_TEXT = "Budget vision team will probably be passed: about $1,537.20 in 2026-11"
+OPTIONS = "--sort total --table h --table-region eu-west-1"
+SPEND = dict.fromkeys(range(1, 18), 45.0)
+
+
+def day(number: int) -> date:
+    """Returns a day of November 2026."""
+    return NOVEMBER.replace(day=number)
+
+
+def test_the_card_says_what_was_spent_of_which_jobs_and_where_to_look() -> None:
+    """Its first line is the news."""
+    card = budget_card(
+        month_of(SPEND | {18: 40.0}, today=day(18), budget=VISION), Threshold.NEAR, TABLE
+    )
+    assert [*plain.text_lines(plain.make_payload(card))][2:] == [
+        "Budget vision team: $805.00 of $1,000.00 (80%) spent by 2026-11-18",
+        "Counted: 18 jobs that ended, at list prices: not your invoice",
+        "Month: about $1,350.00, if the other days cost as much as the average of 17 whole days",
+        "tag team=vision, 2026-11",
+        f"Where it went: sageaudit by family --tag team=vision --since 2026-11 {OPTIONS}",
+        "All budgets: sageaudit budgets --policy policy.toml --table h --table-region eu-west-1",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "spend", "headline"),
+    [
+        (
+            Threshold.PASSED,
+            {2: 1012.4},
+            "Budget vision team is passed: $1,012.40 of $1,000.00 (101%) spent by 2026-11-11",
+        ),
+        (
+            Threshold.PROJECTED,
+            {2: 512.4},
+            f"{PROJECTED_TEXT}, $512.40 of $1,000.00 (51%) so far",
+        ),
+        (
+            Threshold.PASSED,
+            {2: 1012.4, 3: None},
+            f"{PASSED_TEXT}: $1,012.40 or more of $1,000.00 (at least 101%) spent by 2026-11-11",
+        ),
+    ],
+)
+def test_the_first_line_names_the_threshold(
+    threshold: Threshold, spend: dict[int, float | None], headline: str
+) -> None:
+    """A bound keeps its direction."""
+    card = budget_card(month_of(spend, today=day(11), budget=VISION), threshold)
+    assert card.headline == headline
+
+
+def test_a_message_after_the_month_says_so() -> None:
+    """It may come on the first day of the next month."""
+    month = month_of({30: 1000.0}, today=date(2026, 12, 1), budget=VISION)
+    card = budget_card(month, Threshold.PASSED)
+    assert card.headline.endswith("(100%) spent in 2026-11")
+    assert [line.label for line in card.lines] == ["Counted"]
+
+
+def test_the_card_says_what_the_spend_lacks() -> None:
+    """Bills without a price, and days before the history."""
+    month = month_of({21: 900.0, 22: None}, today=day(22), budget=VISION, covered_since=day(20))
+    texts = [line.labelled_text for line in budget_card(month, Threshold.NEAR).lines]
+    assert texts[1:] == ["Unknown: 1 bill lacks a price", "Not counted: jobs before 2026-11-20"]
+
+
+def test_own_rates_are_not_called_list_prices() -> None:
+    """The policy may have discounts or learnt rates."""
+    month = month_of({2: 900.0}, today=day(3), budget=VISION)
+    text = budget_card(month, Threshold.NEAR, has_own_prices=True).lines[0].text
+    assert text == "1 job that ended, at the policy's own rates: not your invoice"
+
+
+@pytest.mark.parametrize(
+    ("usd", "percent"),
+    [
+        (0, "0%"),
+        (0.01, "<1%"),
+        (9.99, "<1%"),
+        (799.99, "79%"),
+        (999.99, "99%"),
+        (12_345, "1,234%"),
+        (None, "unknown"),
+    ],
+)
+def test_percents_are_rounded_down(usd: float | None, percent: str) -> None:
+    """80% is never shown before the message about it is due."""
+    assert percent_of_budget(month_of({2: usd}, today=day(3))) == percent
+
+
+def test_an_upper_bound_stays_one() -> None:
+    """A spot run without billable seconds."""
+    month = month_of({2: 500.0}, today=day(3), upper_bounds=1)
+    assert spent_text(month) == "up to $500.00 of $1,000.00 (up to 50%)"
+
+
+@pytest.mark.parametrize(
+    ("budget", "command"),
+    [
+        (
+            Budget("a", Decimal(1), family="training/x"),
+            "sageaudit history --family training/x --since 2026-11 --sort total",
+        ),
+        (Budget("a", Decimal(1), owner="a b"), "sageaudit by family --owner 'a b' --since 2026-11"),
+        (Budget("a", Decimal(1)), "sageaudit by family --since 2026-11 --sort total"),
+        (
+            Budget("a", Decimal(1), account="111122223333"),
+            "sageaudit by family --account 111122223333 --since 2026-11 --sort total",
+        ),
+    ],
+)
+def test_the_command_shows_the_jobs_of_the_budget(budget: Budget, command: str) -> None:
+    """Quoted for a shell."""
+    card = budget_card(month_of({2: 5.0}, today=day(3), budget=budget), Threshold.PASSED)
+    assert card.commands[0].text.startswith(command)
+
+
+@pytest.mark.parametrize("name", ["<!channel> *x*", "x" * 40, "\x1b[31m\u202e", "a\nb"])
+def test_a_hostile_name_breaks_no_channel(name: str) -> None:
+    """It is text of a policy, but owners and tags have any text."""
+    budget = Budget(name, Decimal(1), owner=name * 10)
+    card = budget_card(month_of({2: 5.0}, today=day(3), budget=budget), Threshold.PASSED)
+    for service in (plain, slack, teams):
+        payload = service.make_payload(card)
+        service.check_payload(payload)
+        assert "<!channel>" not in str(payload) or service is not slack
+    rows = [line.labelled_text for line in card.lines]
+    assert sum(map(row_count, (card.title, *rows))) <= MAX_ROWS
+
+
+def test_subscriptions_can_filter_by_the_budget() -> None:
+    """And by the threshold."""
+    card = budget_card(month_of({2: 900.0}, today=day(3), budget=VISION), Threshold.NEAR)
+    assert {name: attribute["value"] for name, attribute in card.attributes.items()} == {
+        "message_kind": "budget",
+        "budget": "vision team",
+        "threshold": "80%",
+    }
+
+
+def test_a_digest_has_the_most_used_budgets_first() -> None:
+    """Unknown spend comes before all, and ten lines are enough."""
+    months = [
+        month_of(
+            {2: usd},
+            today=day(12),
+            budget=Budget(f"b{number}", Decimal(1000), owner=str(number)),
+        )
+        for number, usd in enumerate((10.0, 900.0, None, *range(100, 190, 10)))
+    ]
+    lines = [line.labelled_text for line in budget_lines(months)]
+    assert lines[:3] == [
+        "Budget b2: unknown of $1,000.00 (unknown)",
+        "Budget b1: $900.00 of $1,000.00 (90%), about $2,454.55 projected",
+        "Budget b11: $180.00 of $1,000.00 (18%), about $490.91 projected",
+    ]
+    assert lines[10:] == ["Budgets: 2 more budgets, each less used"]
+    assert not [*budget_lines([])]
