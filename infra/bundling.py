@@ -38,6 +38,7 @@ NOT_ON_LAMBDA = (
     "cli",
     "output/terminal",
     "adapters/billing",
+    "adapters/files/lambda_asset.py",
     "adapters/history/sqlite",
     "workflows/recordings",
     "workflows/check_files.py",
@@ -47,6 +48,7 @@ NOT_ON_LAMBDA = (
     "workflows/example",
     "workflows/redrive.py",
     "workflows/backfill.py",
+    "workflows/pack.py",
     "workflows/doctor",
 )
 """The parts of the package that no handler imports: the command line, and modules that only the

@@ -1,8 +1,8 @@
 """Makes a release: `make release VERSION=0.1.0`. It pushes nothing.
 
 It sets the version, dates the section of the CHANGELOG, and writes to dist/ the wheel, the asset of
-the Lambda functions, the asset's contents (SBOM, licences), the notes, and the hashes of all files.
-Then it commits and tags. The same commit gives the same files.
+the Lambda functions, the templates that deploy it, the asset's contents (SBOM, licences), the
+notes, and the hashes of all files. Then it commits and tags. The same commit gives the same files.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 
 from infra.bundling import build_asset, lambda_target
 from infra.byte_code import no_interpreter_warning
+from infra.release_template import released_template, to_text
 from infra.runtimes import PINNED_PYTHON
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
 from tools import dist, sbom
 
 ROOT = Path(__file__).parents[1]
@@ -123,6 +125,10 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
         f"sageaudit-{version}.cdx.json": sbom.document(version, packages),
         "LICENCES.md": sbom.licences(version, packages),
         "NOTES.md": notes,
+        **{
+            name: to_text(released_template(channels, version))
+            for name, channels in TEMPLATE_CHANNELS.items()
+        },
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
 from infra.bundling import load_policy
+from infra.release_template import released_template
 from infra.template import (
     POLICY,
     normalize,
@@ -23,6 +24,7 @@ from infra.template import (
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.structs import replace
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
 from tests.infra.reading import (
     ACCOUNTS,
     CDK_CONTEXT,
@@ -93,6 +95,10 @@ def main(folder: Path) -> None:
                 **STRICT,
             )
         ),
+        **{
+            name.removesuffix(".json"): released_template(channels, "1.2.3")
+            for name, channels in TEMPLATE_CHANNELS.items()
+        },
         "cdk-context": synthesize_with_placeholder(Policy(), **CDK_CONTEXT),
         "own-keys": synthesize_for(),
         "refused": [refusal(key, value) for key, value in REFUSED],
