@@ -39,13 +39,19 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
             TemplateBody=adapt_to_moto(text),
             Capabilities=["CAPABILITY_IAM"],
         )
-        pages = formation.get_paginator("list_stack_resources").paginate(StackName=STACK)
-        return {
-            summary["LogicalResourceId"]: summary["PhysicalResourceId"]
-            for page in pages
-            for summary in page["StackResourceSummaries"]
-            if "PhysicalResourceId" in summary
-        }
+    return stack_resources(session, STACK)
+
+
+def stack_resources(session: Any, stack: str) -> dict[str, str]:
+    """Returns the physical ids of a stack's resources, by logical id."""
+    formation = session.client("cloudformation")
+    pages = formation.get_paginator("list_stack_resources").paginate(StackName=stack)
+    return {
+        summary["LogicalResourceId"]: summary["PhysicalResourceId"]
+        for page in pages
+        for summary in page["StackResourceSummaries"]
+        if "PhysicalResourceId" in summary
+    }
 
 
 def adapt_to_moto(text: str) -> str:

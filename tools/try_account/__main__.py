@@ -1,0 +1,162 @@
+"""Asks, tries a deployment, writes the checklist, and removes everything: `make try`.
+
+`--cleanup` removes what an earlier try left, for example because its machine was switched off.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.bundling import build_lambda_asset
+from infra.release_template import released_template, to_text
+from infra.runtimes import PINNED_PYTHON
+from sageaudit import __version__
+from sageaudit.adapters.aws.accounts import open_session
+from sageaudit.adapters.aws.clients import no_answer_error
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig
+from sageaudit.errors import SageauditError
+from tools.release import pack_folder
+from tools.try_account.account import Account, Names, new_names
+from tools.try_account.checklist import EXPECTED, checklist_text
+from tools.try_account.cost import (
+    INSTANCE_TYPE,
+    OTHER_JOB_USD,
+    CannotTry,
+    Cost,
+    image_uri,
+    max_cost,
+)
+from tools.try_account.removal import find_stacks, remove
+from tools.try_account.trial import Package, Trial
+
+POLICY = Policy(channels={OWN_TOPIC: ChannelConfig("sns", job_lines=True)}, digest=None, watch=None)
+"""Sends one line about each job that ends, since the job is too cheap for other messages."""
+_ARCHITECTURE = "arm64"
+
+
+@click.command()
+@click.option("--profile", help="AWS profile; by default AWS_PROFILE, or AWS's own default.")
+@click.option("--region", help="AWS region; by default that of the environment or the profile.")
+@click.option("--yes", is_flag=True, help="Answers yes to the account and the cost.")
+@click.option("--cleanup", is_flag=True, help="Only removes what earlier tries left.")
+def main(profile: str | None, region: str | None, yes: bool, cleanup: bool) -> None:
+    """Tries sageaudit in the account of your credentials, and removes it again.
+
+    It runs one processing job of two minutes, and writes a checklist that you can send.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        account = _open_account(profile, region)
+        sys.exit(_clean_up(account, assume_yes=yes) if cleanup else _try(account, assume_yes=yes))
+    except (CannotTry, SageauditError) as error:
+        raise click.ClickException(str(error)) from error
+    except (BotoCoreError, ClientError) as error:
+        reason = no_answer_error(error, "AWS") if isinstance(error, BotoCoreError) else error
+        raise click.ClickException(str(reason)) from error
+
+
+def try_deployment(account: Account, names: Names, package: Package, title: str) -> str:
+    """Tries the deployment, removes it in any case, and returns the checklist.
+
+    After KeyboardInterrupt, which a second one repeats, the list has the checks up to there.
+    """
+    trial = Trial(account, names, package)
+    try:
+        trial.run()
+    except KeyboardInterrupt:
+        account.say("interrupted; wait until all is removed")
+    finally:
+        left = remove(account, names.stack)
+    removed = "; ".join(left) or EXPECTED["removed"]
+    return account.without_id(checklist_text(title, trial.all_checks(removed), trial.facts))
+
+
+def make_template() -> str:
+    """Returns the released template without schedules.
+
+    The sweep would audit all jobs of the account's last day.
+    """
+    template = released_template(POLICY.channels, __version__)
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Scheduler::Schedule":
+            resource["Properties"]["State"] = "DISABLED"
+    return to_text(template)
+
+
+def _open_account(profile: str | None, region: str | None) -> Account:
+    session: Any = open_session(profile, region)
+    if session.region_name is None:
+        raise click.UsageError("no region is configured: add --region")
+    identity = session.client("sts").get_caller_identity()
+    click.echo(f"Account {identity['Account']}, region {session.region_name}, {identity['Arn']}")
+    return Account(
+        session,
+        identity["Account"],
+        session.region_name,
+        now=lambda: datetime.now(UTC),
+        sleep=time.sleep,
+        say=_say,
+    )
+
+
+def _say(text: str) -> None:
+    click.echo(f"{datetime.now(UTC):%H:%M:%S}  {text}")
+
+
+def _try(account: Account, *, assume_yes: bool) -> int:
+    cost, image, names = max_cost(account), image_uri(account.region), new_names(account.region)
+    click.echo(_question(cost, names))
+    if not assume_yes:
+        click.confirm("Try it in this account?", abort=True)
+    package = Package(_zip_asset(), make_template(), image, cost.rate.usd)
+    title = f"sageaudit {__version__}, tried in {account.region} on {account.now():%Y-%m-%d}"
+    text = try_deployment(account, names, package, title)
+    path = Path(f"{names.stack}.txt")
+    path.write_text(text, encoding="utf-8")
+    click.echo(f"\n{text}\nThe list is in {path}, without your account's id: please send it.")
+    return int("DIFFERS" in text or "not reached" in text)
+
+
+def _question(cost: Cost, names: Names) -> str:
+    about = "about " if cost.rate.is_estimate else ""
+    return f"""
+It takes about half an hour and costs at most ${cost.max_usd}. It creates, and removes at the end:
+- the stack {names.stack}, without schedules, so that older jobs are not audited
+- a bucket, a queue and a role, and the secret sageaudit/fingerprint-key if there is none
+- one processing job: 1 x {INSTANCE_TYPE} ({about}${cost.rate.usd:f} an hour), 2 minutes, 10 at most
+Other jobs that end meanwhile are audited too: at most ${OTHER_JOB_USD} each, not included above.
+"""
+
+
+def _zip_asset() -> bytes:
+    asset = build_lambda_asset(POLICY, PINNED_PYTHON, _ARCHITECTURE)
+    with TemporaryDirectory() as folder:
+        return pack_folder(asset.folder, Path(folder, "asset.zip")).read_bytes()
+
+
+def _clean_up(account: Account, *, assume_yes: bool) -> int:
+    stacks = find_stacks(account)
+    if not stacks:
+        click.echo("Nothing is left of earlier tries.")
+        return 0
+    click.echo(f"Left of earlier tries: {', '.join(stacks)}")
+    if not assume_yes:
+        click.confirm("Remove all of it?", abort=True)
+    left = [text for stack in stacks for text in remove(account, stack)]
+    for text in left:
+        click.echo(f"left: {text}", err=True)
+    return int(bool(left))
+
+
+if __name__ == "__main__":
+    main(prog_name="make try")
