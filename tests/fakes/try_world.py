@@ -2,6 +2,8 @@
 
 import io
 import json
+import logging
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -42,7 +44,8 @@ class TryWorld:
 
     `failure`: the job's failure reason, if it fails. `interrupt_after`: the operation after whose
     first call the user presses Ctrl-C. `denied`: the operation that is denied. `rolls_back`:
-    whether CloudFormation rolls the stack back. `steals_role`: how often the role is not usable.
+    whether CloudFormation rolls the stack back. `unusable_role_calls`: how often the job's role is
+    too new to be used.
     """
 
     def __init__(self, clock: LocalClock) -> None:
@@ -72,12 +75,12 @@ class TryWorld:
     @property
     def account(self) -> Account:
         """The account as the try sees it."""
-        return Account(
-            self.session, ACCOUNT, REGION, self.clock.now, self.sleep, self.lines.append
-        )
+        return Account(self.session, ACCOUNT, REGION, self.clock.now, self.sleep, self.lines.append)
 
-    def run(self, template: str) -> str:
-        """Runs a try with a template for moto, and returns the checklist."""
+    def run(self, template: str) -> tuple[str, bool]:
+        """Runs a try with a template for moto, and returns the checklist, and whether all is as
+        expected.
+        """
         package = Package(_stub_asset(), template, image_uri(REGION), USD_PER_HOUR)
         return try_deployment(self.account, NAMES, package, "a title")
 
@@ -104,7 +107,11 @@ class TryWorld:
             *(row["Name"] for row in client("s3").list_buckets()["Buckets"]),
             *(row["RoleName"] for row in client("iam").list_roles()["Roles"]),
             *(row["Name"] for row in client("secretsmanager").list_secrets()["SecretList"]),
-            *(url for url in client("sqs").list_queues().get("QueueUrls", ()) if "mailbox" not in url),
+            *(
+                url
+                for url in client("sqs").list_queues().get("QueueUrls", ())
+                if "mailbox" not in url
+            ),
             *self._jobs,
         ]
 
@@ -241,13 +248,14 @@ class TryWorld:
 def try_world() -> Iterator[TryWorld]:
     """Yields an empty account."""
     with ExitStack() as stack:
+        logging.getLogger("moto").setLevel(logging.ERROR)
         stack.enter_context(quick_moto())
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
         clock = stack.enter_context(local_account(START))
         # moto parses each template as YAML first, which takes most of the time
         stack.enter_context(
-            mock.patch(
-                "moto.cloudformation.models.Stack.parse_template", staticmethod(json.loads)
-            )
+            mock.patch("moto.cloudformation.models.Stack.parse_template", staticmethod(json.loads))
         )
         yield TryWorld(clock)
 

@@ -60,15 +60,22 @@ def main(profile: str | None, region: str | None, yes: bool, cleanup: bool) -> N
         sys.exit(_clean_up(account, assume_yes=yes) if cleanup else _try(account, assume_yes=yes))
     except (CannotTry, SageauditError) as error:
         raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        raise click.ClickException(
+            "interrupted before all was removed: `make try ARGS=--cleanup` removes the rest"
+        ) from None
     except (BotoCoreError, ClientError) as error:
         reason = no_answer_error(error, "AWS") if isinstance(error, BotoCoreError) else error
         raise click.ClickException(str(reason)) from error
 
 
-def try_deployment(account: Account, names: Names, package: Package, title: str) -> str:
+def try_deployment(
+    account: Account, names: Names, package: Package, title: str
+) -> tuple[str, bool]:
     """Tries the deployment, removes it in any case, and returns the checklist.
 
-    After KeyboardInterrupt, which a second one repeats, the list has the checks up to there.
+    Also returns whether all of it is as on the local AWS. After KeyboardInterrupt the list has the
+    checks up to there. A second KeyboardInterrupt ends the removal, and passes through.
     """
     trial = Trial(account, names, package)
     try:
@@ -77,8 +84,9 @@ def try_deployment(account: Account, names: Names, package: Package, title: str)
         account.say("interrupted; wait until all is removed")
     finally:
         left = remove(account, names.stack)
-    removed = "; ".join(left) or EXPECTED["removed"]
-    return account.without_id(checklist_text(title, trial.all_checks(removed), trial.facts))
+    checks = trial.all_checks("; ".join(left) or EXPECTED["removed"])
+    text = account.without_id(checklist_text(title, checks, trial.facts))
+    return text, all(check.is_same for check in checks)
 
 
 def make_template() -> str:
@@ -120,21 +128,22 @@ def _try(account: Account, *, assume_yes: bool) -> int:
         click.confirm("Try it in this account?", abort=True)
     package = Package(_zip_asset(), make_template(), image, cost.rate.usd)
     title = f"sageaudit {__version__}, tried in {account.region} on {account.now():%Y-%m-%d}"
-    text = try_deployment(account, names, package, title)
+    text, is_same = try_deployment(account, names, package, title)
     path = Path(f"{names.stack}.txt")
     path.write_text(text, encoding="utf-8")
     click.echo(f"\n{text}\nThe list is in {path}, without your account's id: please send it.")
-    return int("DIFFERS" in text or "not reached" in text)
+    return int(not is_same)
 
 
 def _question(cost: Cost, names: Names) -> str:
     about = "about " if cost.rate.is_estimate else ""
     return f"""
 It takes about half an hour and costs at most ${cost.max_usd}. It creates, and removes at the end:
-- the stack {names.stack}, without schedules, so that older jobs are not audited
-- a bucket, a queue and a role, and the secret sageaudit/fingerprint-key if there is none
-- one processing job: 1 x {INSTANCE_TYPE} ({about}${cost.rate.usd:f} an hour), 2 minutes, 10 at most
-Other jobs that end meanwhile are audited too: at most ${OTHER_JOB_USD} each, not included above.
+- the stack {names.stack}; its schedules are off, so that it audits no older job
+- a bucket, a queue, a role, and the secret sageaudit/fingerprint-key if there is none
+- one processing job of 2 minutes (10 at most) on 1 x {INSTANCE_TYPE}
+  ({about}${cost.rate.usd:f} an hour)
+Other jobs that end meanwhile are audited too, for at most ${OTHER_JOB_USD} each (not included).
 """
 
 
@@ -145,17 +154,19 @@ def _zip_asset() -> bytes:
 
 
 def _clean_up(account: Account, *, assume_yes: bool) -> int:
-    stacks = find_stacks(account)
+    stacks, unread = find_stacks(account)
+    for text in unread:
+        click.echo(f"cannot be listed: {text}", err=True)
     if not stacks:
-        click.echo("Nothing is left of earlier tries.")
-        return 0
+        click.echo("Nothing is left of earlier tries." if not unread else "Nothing was found.")
+        return int(bool(unread))
     click.echo(f"Left of earlier tries: {', '.join(stacks)}")
     if not assume_yes:
         click.confirm("Remove all of it?", abort=True)
     left = [text for stack in stacks for text in remove(account, stack)]
     for text in left:
         click.echo(f"left: {text}", err=True)
-    return int(bool(left))
+    return int(bool(left or unread))
 
 
 if __name__ == "__main__":

@@ -29,10 +29,14 @@ class Kind(Struct, frozen=True):
     delete: Callable[[Account, str], None]
 
 
-def find_stacks(account: Account) -> list[str]:
-    """Returns the names of the stacks of which anything is left in the account and region."""
-    names = {stack_name(found) for _, found in _find_all(account, PREFIX)}
-    return sorted(name for name in names if name is not None)
+def find_stacks(account: Account) -> tuple[list[str], list[str]]:
+    """Returns the names of the stacks of which anything is left in the account and region.
+
+    The second list has the errors of what could not be listed.
+    """
+    errors: dict[str, str] = {}
+    names = {stack_name(found) for _, found in _find_all(account, PREFIX, errors)}
+    return sorted(filter(None, names)), [f"{name}: {why}" for name, why in errors.items()]
 
 
 def remove(account: Account, stack: str) -> list[str]:
@@ -50,7 +54,7 @@ def remove(account: Account, stack: str) -> list[str]:
             errors[kind.label] = str(error)
     # DynamoDB and SQS list what they delete for up to a minute.
     account.poll(
-        lambda: None if _is_left(account, stack) else True,
+        lambda: None if _find_all(account, stack, {}) else True,
         limit_s=0 if errors else _LAST_LIMIT_S,
         every_s=_EVERY_S,
     )
@@ -72,24 +76,18 @@ def error_code(error: Exception) -> str:
     return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
 
 
-def _is_left(account: Account, stack: str) -> bool:
-    return next(_find_all(account, stack), None) is not None
+def _find_all(account: Account, prefix: str, errors: dict[str, str]) -> list[tuple[str, str]]:
+    """Returns label and id of everything whose name begins with a prefix.
 
-
-def _find_all(
-    account: Account, prefix: str, errors: dict[str, str] | None = None
-) -> Iterator[tuple[str, str]]:
-    """Yields label and id of everything whose name begins with a prefix.
-
-    With `errors`, a list that AWS denies is added to them, and skipped.
+    Adds the errors of lists that could not be read, by label.
     """
+    all_found = []
     for kind in _KINDS:
         try:
-            yield from ((kind.label, found) for found in kind.find(account, prefix))
+            all_found += [(kind.label, found) for found in kind.find(account, prefix)]
         except (ClientError, BotoCoreError) as error:
-            if errors is None:
-                raise
             errors.setdefault(kind.label, str(error))
+    return all_found
 
 
 def _pages(client: Any, call: str, key: str, **request: Any) -> Iterator[Any]:

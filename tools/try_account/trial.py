@@ -22,7 +22,8 @@ from tools.try_account.cost import INSTANCE_TYPE, MAX_RUNTIME_S
 from tools.try_account.removal import error_code
 
 STACK_LIMIT_S, JOB_LIMIT_S, AUDIT_LIMIT_S, MESSAGE_LIMIT_S = 1800, 1800, 1200, 600
-METRICS_LIMIT_S = 300
+METRICS_LIMIT_S = 900
+"""ListMetrics shows a new metric after up to 15 minutes."""
 _ROLE_LIMIT_S = 180
 """IAM's roles can be used some seconds after they are created."""
 _EVERY_S = 15
