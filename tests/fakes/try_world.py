@@ -21,7 +21,7 @@ from local.aws import LocalAws, local_account, local_session
 from local.clock import LocalClock
 from local.pricing import refuse_prices
 from local.recorded import RecordedJob
-from local.requests import RequestRouter, http_answer
+from local.requests import Answer, RequestRouter, http_answer
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 from tests.fakes.lambda_events import parse_counts
@@ -63,13 +63,14 @@ class TryWorld:
         self.session.events.register("after-call", self._after)
         requests = RequestRouter(self.session)
         refuse_prices(requests)
-        for operation, answer in {
+        answers: Mapping[str, Answer] = {
             "CreateProcessingJob": self._create,
             "DescribeProcessingJob": self._describe,
             "ListProcessingJobs": self._list,
             "StopProcessingJob": self._stop,
             "DeleteProcessingJob": self._delete,
-        }.items():
+        }
+        for operation, answer in answers.items():
             requests.register_answer(f"before-send.sagemaker.{operation}", answer)
 
     @property

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
+
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "rules"]
 """All pages except those of rules, whose texts are docstrings."""
@@ -13,7 +15,10 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"
 STARTS = (ROOT, ROOT / "functions" / "sageaudit")
 """The folders in which the documents' paths begin."""
 ENDINGS = (".py", ".md", ".toml", ".json")
-NOT_OURS = {".venv/bin/sageaudit", "dist/", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"}
+NOT_OURS = {
+    *(".venv/bin/sageaudit", "dist/", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"),
+    *("sageaudit-*.cdx.json", "LICENCES.md", "NOTES.md", *TEMPLATE_CHANNELS),
+}
 """Paths that `make` creates, and the name of a key."""
 
 
