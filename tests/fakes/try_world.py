@@ -29,7 +29,7 @@ from tests.fakes.quick_moto import quick_moto
 from tools.try_account.__main__ import POLICY, try_deployment
 from tools.try_account.account import Account, Names
 from tools.try_account.cost import image_uri
-from tools.try_account.trial import Package
+from tools.try_account.resources import Package
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 NAMES = Names("SageAuditTry-0123abcd", REGION)

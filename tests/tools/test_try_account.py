@@ -24,6 +24,7 @@ from tools.try_account.checklist import EXPECTED, Check, Fact, checklist_text
 from tools.try_account.cost import MAX_USD, CannotTry, image_uri, max_cost
 from tools.try_account.removal import find_stacks, remove
 
+OTHER_ACCOUNT = "444455556666"
 INTERRUPTED = (
     "CreateBucket",
     "CreateStack",
@@ -102,24 +103,25 @@ def test_ctrl_c_in_any_step_leaves_nothing(world: TryWorld, template: str, opera
 
 
 @pytest.mark.parametrize(
-    ("operation", "check"),
+    ("operation", "check", "others"),
     [
-        ("CreateStack", "stack"),
-        ("CreateRole", "job"),
-        pytest.param("Query", "audit", marks=pytest.mark.more),
-        ("DescribeAlarms", "alarms"),
+        ("CreateStack", "stack", {"not reached"}),
+        ("CreateRole", "job", {"same", "not reached"}),
+        pytest.param("Query", "audit", {"same", "not reached"}, marks=pytest.mark.more),
+        ("DescribeAlarms", "alarms", {"same", "not reached"}),
     ],
 )
 def test_a_denied_call_is_in_the_list_without_the_accounts_id(
-    world: TryWorld, template: str, operation: str, check: str
+    world: TryWorld, template: str, operation: str, check: str, others: set[str]
 ) -> None:
-    """The steps after it are not reached, and all is removed."""
+    """The steps that do not need it go on, and all is removed."""
     world.denied = operation
     text, _ = world.run(template)
-    assert rows(text)[check] == "DIFFERS"
+    marks = rows(text)
+    assert marks.pop(check) == "DIFFERS"
+    assert marks.pop("removed") == "same"
+    assert set(marks.values()) == others
     assert f"not authorized to perform: {operation}" in " ".join(text.split())
-    after = list(EXPECTED)[list(EXPECTED).index(check) + 1 : -1]
-    assert {rows(text)[name] for name in after} <= {"not reached"}
     assert world.leftovers() == []
 
 
@@ -171,6 +173,16 @@ def test_what_cannot_be_removed_is_named_and_a_later_run_removes_it(
     assert find_stacks(world.account) == ([NAMES.stack], [])
     assert remove(world.account, NAMES.stack) == []
     assert find_stacks(world.account) == ([], [])
+
+
+def test_the_list_names_neither_the_account_nor_a_person(world: TryWorld) -> None:
+    """AWS's errors name both."""
+    caller = f"User: arn:aws:sts::{ACCOUNT}:assumed-role/Admin/jane is not authorized"
+    account = Account(
+        None, OTHER_ACCOUNT, REGION, now=world.clock.now, sleep=world.sleep, say=world.lines.append
+    )
+    text = account.without_id(caller.replace(ACCOUNT, OTHER_ACCOUNT))
+    assert text == "User: arn:aws:sts::111122223333:assumed-role/NAME is not authorized"
 
 
 def test_only_resources_of_tries_are_found(world: TryWorld) -> None:
@@ -237,6 +249,27 @@ def test_nothing_is_created_before_the_user_agrees() -> None:
             0,
             ["Nothing is left of earlier tries."],
         )
+
+
+def test_the_list_is_written_without_the_accounts_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of AWS usually names the account. The exit code says that something differs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "_zip_asset", lambda: b"")
+    monkeypatch.setattr(command, "make_template", lambda: f"no template of {OTHER_ACCOUNT}")
+    monkeypatch.setenv("MOTO_ACCOUNT_ID", OTHER_ACCOUNT)
+    with mock_aws():
+        done = CliRunner().invoke(command.main, ["--region", REGION, "--yes"])
+        assert boto3.client("s3").list_buckets()["Buckets"] == []
+    assert done.exit_code == 1, done.output
+    [path] = tmp_path.glob("SageAuditTry-*.txt")
+    text = path.read_text(encoding="utf-8")
+    assert text in done.output
+    assert rows(text)["stack"] == "DIFFERS"
+    assert OTHER_ACCOUNT not in text
+    question = done.output.partition("Building")[0]
+    assert max(map(len, question.splitlines())) <= 80
 
 
 def test_the_list_fits_a_terminal_and_shows_what_was_expected() -> None:

@@ -16,7 +16,8 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.bundling import build_lambda_asset
+from infra.bundling import build_asset
+from infra.names import FINGERPRINT_KEY
 from infra.release_template import released_template, to_text
 from infra.runtimes import PINNED_PYTHON
 from sageaudit import __version__
@@ -25,7 +26,7 @@ from sageaudit.adapters.aws.clients import no_answer_error
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig
 from sageaudit.errors import SageauditError
-from tools.release import pack_folder
+from tools.release import TARGET, pack_folder
 from tools.try_account.account import Account, Names, new_names
 from tools.try_account.checklist import EXPECTED, checklist_text
 from tools.try_account.cost import (
@@ -37,11 +38,11 @@ from tools.try_account.cost import (
     max_cost,
 )
 from tools.try_account.removal import find_stacks, remove
-from tools.try_account.trial import Package, Trial
+from tools.try_account.resources import Package
+from tools.try_account.trial import Trial
 
 POLICY = Policy(channels={OWN_TOPIC: ChannelConfig("sns", job_lines=True)}, digest=None, watch=None)
 """Sends one line about each job that ends, since the job is too cheap for other messages."""
-_ARCHITECTURE = "arm64"
 
 
 @click.command()
@@ -138,17 +139,22 @@ def _try(account: Account, *, assume_yes: bool) -> int:
 def _question(cost: Cost, names: Names) -> str:
     about = "about " if cost.rate.is_estimate else ""
     return f"""
-It takes about half an hour and costs at most ${cost.max_usd}. It creates, and removes at the end:
-- the stack {names.stack}; its schedules are off, so that it audits no older job
-- a bucket, a queue, a role, and the secret sageaudit/fingerprint-key if there is none
+It takes about half an hour and costs at most ${cost.max_usd}.
+It creates these, and removes them at the end:
+- the stack {names.stack}; its schedules are off, so it audits no older job
+- a bucket, a queue, a role; if there is none, the secret {FINGERPRINT_KEY}
 - one processing job of 2 minutes (10 at most) on 1 x {INSTANCE_TYPE}
   ({about}${cost.rate.usd:f} an hour)
-Other jobs that end meanwhile are audited too, for at most ${OTHER_JOB_USD} each (not included).
+Other jobs that end meanwhile are audited too, which is not included: at most
+${OTHER_JOB_USD} each.
 """
 
 
 def _zip_asset() -> bytes:
-    asset = build_lambda_asset(POLICY, PINNED_PYTHON, _ARCHITECTURE)
+    click.echo("Building the asset of the functions ...")
+    asset = build_asset(TARGET, POLICY)
+    if asset.compiled_by is None:
+        click.echo(f"There is no Python {PINNED_PYTHON} here: cold starts will be slower.")
     with TemporaryDirectory() as folder:
         return pack_folder(asset.folder, Path(folder, "asset.zip")).read_bytes()
 

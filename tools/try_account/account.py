@@ -14,6 +14,8 @@ PREFIX = "SageAuditTry-"
 """Begins the name of every stack. So a later run finds what an earlier one left."""
 _NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}", re.IGNORECASE)
 _PLACEHOLDER = "111122223333"
+_CALLER = re.compile(r"(arn:aws[a-z-]*:(?:iam|sts)::\d{12}:(?:user|assumed-role))/[^\s\"']+")
+"""A person or session in AWS's errors."""
 T = TypeVar("T")
 
 
@@ -44,8 +46,8 @@ class Account(Struct, frozen=True):
         return answer
 
     def without_id(self, text: str) -> str:
-        """Returns the text without the account's id, so that it can be sent to others."""
-        return text.replace(self.account_id, _PLACEHOLDER)
+        """Returns the text without the account's id and the names of its users."""
+        return _CALLER.sub(r"\1/NAME", text.replace(self.account_id, _PLACEHOLDER))
 
 
 class Names(Struct, frozen=True):

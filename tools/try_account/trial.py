@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import Struct
 
-from infra.names import FINGERPRINT_KEY, NOTICES_TOPIC, TAG
-from infra.release_template import ASSET_BUCKET, ASSET_KEY
+from infra.names import NOTICES_TOPIC
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.domain.audit.summary import JobKey
+from tools.try_account import resources
 from tools.try_account.account import Account, Names
 from tools.try_account.checklist import EXPECTED, Check, Fact
-from tools.try_account.cost import INSTANCE_TYPE, MAX_RUNTIME_S
-from tools.try_account.removal import error_code
+from tools.try_account.resources import Package
 
 STACK_LIMIT_S, JOB_LIMIT_S, AUDIT_LIMIT_S, MESSAGE_LIMIT_S = 1800, 1800, 1200, 600
 METRICS_LIMIT_S = 900
@@ -27,21 +24,10 @@ METRICS_LIMIT_S = 900
 _ROLE_LIMIT_S = 180
 """IAM's roles can be used some seconds after they are created."""
 _EVERY_S = 15
-_JOB_S = 120
 _METRICS_AGE = timedelta(hours=1)
 _JOB_NAMESPACE = "/aws/sagemaker/ProcessingJobs"
 _BILL_TOLERANCE_USD = Decimal("0.001")
 """The most by which the bill may differ: the volume of 1 GB, which the rate does not include."""
-_ASSET, _TEMPLATE = "asset.zip", "template.json"
-
-
-class Package(Struct, frozen=True):
-    """What is deployed, and the job's image."""
-
-    asset: bytes
-    template: str
-    image: str
-    usd_per_hour: Decimal
 
 
 class TryEnded(Exception):
@@ -61,62 +47,51 @@ class Trial:
         self._head: dict[str, Any] = {}
 
     def run(self) -> None:
-        """Runs all steps. An error of AWS is what was seen, and ends the try.
+        """Runs all steps. An error of AWS is what was seen, and ends its step.
 
-        KeyboardInterrupt passes through; `checks` then has the rows up to there.
+        The steps after the job's end do not need each other. KeyboardInterrupt passes through;
+        `checks` then has the rows up to there.
         """
-        steps: tuple[Callable[[], Iterator[Check]], ...] = (
-            self._deploy, self._run_job, self._read_audit, self._receive, self._read_metrics,
-            self._read_alarms,
-        )  # fmt: skip
-        for step in steps:
+        steps: Mapping[str, Callable[[], Iterator[Check]]] = {
+            "stack": self._deploy,
+            "job": self._run_job,
+            "audit": self._read_audit,
+            "message": self._receive,
+            "job's metrics": self._read_metrics,
+            "alarms": self._read_alarms,
+        }
+        for first_name, step in steps.items():
             try:
                 for check in step():
-                    self.checks.append(check)
-                    mark = "same" if check.is_same else "DIFFERS"
-                    self._account.say(f"{check.name}: {check.seen} ({mark})")
+                    self._add(check)
             except TryEnded:
                 return
             except (ClientError, BotoCoreError) as error:
-                name = next(name for name in EXPECTED if name not in self._done())
-                self.checks.append(Check(name, str(error)))
-                self._account.say(f"{name}: {error}")
-                return
+                names = list(EXPECTED)
+                done = {check.name for check in self.checks}
+                later = names[names.index(first_name) :]
+                self._add(Check(next(name for name in later if name not in done), str(error)))
+                if not self._job:
+                    return
+
+    def _add(self, check: Check) -> None:
+        self.checks.append(check)
+        mark = "same" if check.is_same else "DIFFERS"
+        self._account.say(f"{check.name}: {check.seen} ({mark})")
 
     def all_checks(self, removed: str) -> list[Check]:
         """Returns a row for every check, also for those that were not reached."""
         seen = {check.name: check.seen for check in self.checks} | {"removed": removed}
         return [Check(name, seen.get(name)) for name in EXPECTED]
 
-    def _done(self) -> set[str]:
-        return {check.name for check in self.checks}
-
     def _deploy(self) -> Iterator[Check]:
         account, names = self._account, self._names
         account.say(f"creating the bucket {names.bucket} with the asset and the template")
-        s3, elsewhere = account.client("s3"), {"LocationConstraint": account.region}
-        place = {} if account.region == "us-east-1" else {"CreateBucketConfiguration": elsewhere}
-        s3.create_bucket(Bucket=names.bucket, **place)
-        s3.put_object(Bucket=names.bucket, Key=_ASSET, Body=self._package.asset)
-        s3.put_object(Bucket=names.bucket, Key=_TEMPLATE, Body=self._package.template.encode())
-        store = account.client("secretsmanager")
-        with suppress(store.exceptions.ResourceExistsException):  # of a deployment that stays
-            store.create_secret(
-                Name=FINGERPRINT_KEY,
-                SecretString="0" * 64,
-                Tags=[{"Key": TAG, "Value": names.stack}],
-            )
+        resources.upload(account, names, self._package)
+        resources.create_fingerprint_key(account, names)
         account.say(f"creating the stack {names.stack} (about 4 minutes)")
-        start, formation = account.now(), account.client("cloudformation")
-        formation.create_stack(
-            StackName=names.stack,
-            TemplateURL=f"https://{names.bucket}.s3.{account.region}.amazonaws.com/{_TEMPLATE}",
-            Parameters=[
-                {"ParameterKey": ASSET_BUCKET, "ParameterValue": names.bucket},
-                {"ParameterKey": ASSET_KEY, "ParameterValue": _ASSET},
-            ],
-            Capabilities=["CAPABILITY_NAMED_IAM"],
-        )
+        start = account.now()
+        resources.create_stack(account, names)
         stack = account.poll(self._finished_stack, limit_s=STACK_LIMIT_S, every_s=_EVERY_S)
         state = "CREATE_IN_PROGRESS" if stack is None else stack["StackStatus"]
         if stack is None or state != EXPECTED["stack"]:
@@ -144,12 +119,20 @@ class Trial:
         return failures[-1] if failures else "no event has failed"
 
     def _run_job(self) -> Iterator[Check]:
-        account, name = self._account, self._names.job
-        self._subscribe()
-        arn = self._create_role()
+        account, names, name = self._account, self._names, self._names.job
+        topic, image = self._outputs[NOTICES_TOPIC], self._package.image
+        self._queue_url = resources.subscribe_queue(account, names, topic)
+        arn = resources.create_role(account, names)
         account.say(f"starting the processing job {name} (about 5 minutes)")
+        is_started = account.poll(
+            lambda: resources.start_job(account, names, image, arn),
+            limit_s=_ROLE_LIMIT_S,
+            every_s=5,
+        )
+        if not is_started:
+            yield Check("job", f"not started: its role was not usable for {_ROLE_LIMIT_S} s")
+            raise TryEnded
         sagemaker = account.client("sagemaker")
-        account.poll(lambda: self._start_job(sagemaker, arn), limit_s=_ROLE_LIMIT_S, every_s=5)
 
         def ended() -> dict[str, Any] | None:
             job: dict[str, Any] = sagemaker.describe_processing_job(ProcessingJobName=name)
@@ -165,80 +148,6 @@ class Trial:
         yield Check("job", f"{status}: {reason}" if reason else status)
         if start := job.get("ProcessingStartTime"):
             self._add_fact("job", f"waited {_seconds(job['CreationTime'], start)}")
-
-    def _subscribe(self) -> None:
-        """Subscribes a queue of its own to the topic of messages."""
-        account, topic = self._account, self._outputs[NOTICES_TOPIC]
-        sqs = account.client("sqs")
-        self._queue_url = sqs.create_queue(QueueName=self._names.queue)["QueueUrl"]
-        answer = sqs.get_queue_attributes(QueueUrl=self._queue_url, AttributeNames=["QueueArn"])
-        arn = answer["Attributes"]["QueueArn"]
-        statement = {
-            "Effect": "Allow",
-            "Principal": {"Service": "sns.amazonaws.com"},
-            "Action": "sqs:SendMessage",
-            "Resource": arn,
-            "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
-        }
-        policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        sqs.set_queue_attributes(QueueUrl=self._queue_url, Attributes={"Policy": policy})
-        account.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
-
-    def _create_role(self) -> str:
-        """Creates the job's role, which may pull the image and write log and metrics.
-
-        They are the permissions without data in "CreateProcessingJob API: Execution Role
-        Permissions" of SageMaker's developer guide.
-        """
-        iam, name = self._account.client("iam"), self._names.role
-        trust = {
-            "Effect": "Allow",
-            "Principal": {"Service": "sagemaker.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-        allowed = {
-            "Effect": "Allow",
-            "Action": [
-                "cloudwatch:PutMetricData", "logs:CreateLogStream", "logs:PutLogEvents",
-                "logs:CreateLogGroup", "logs:DescribeLogStreams", "ecr:GetAuthorizationToken",
-                "ecr:BatchCheckLayerAvailability", "ecr:GetDownloadUrlForLayer",
-                "ecr:BatchGetImage",
-            ],
-            "Resource": "*",
-        }  # fmt: skip
-        trust_policy, policy = (
-            json.dumps({"Version": "2012-10-17", "Statement": [row]}) for row in (trust, allowed)
-        )
-        role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust_policy)["Role"]
-        iam.put_role_policy(RoleName=name, PolicyName="job", PolicyDocument=policy)
-        return str(role["Arn"])
-
-    def _start_job(self, sagemaker: Any, role_arn: str) -> bool | None:
-        """Starts the job; returns None if the role cannot be used yet. Raises ClientError."""
-        code = f"import time; time.sleep({_JOB_S})"
-        try:
-            sagemaker.create_processing_job(
-                ProcessingJobName=self._names.job,
-                RoleArn=role_arn,
-                AppSpecification={
-                    "ImageUri": self._package.image,
-                    "ContainerEntrypoint": ["python3", "-c", code],
-                },
-                ProcessingResources={
-                    "ClusterConfig": {
-                        "InstanceType": INSTANCE_TYPE,
-                        "InstanceCount": 1,
-                        "VolumeSizeInGB": 1,
-                    }
-                },
-                StoppingCondition={"MaxRuntimeInSeconds": MAX_RUNTIME_S},
-                Tags=[{"Key": "owner", "Value": "sageaudit-try"}],
-            )
-        except ClientError as error:
-            if error_code(error) == "ValidationException" and "assume" in str(error):
-                return None
-            raise
-        return True
 
     def _read_audit(self) -> Iterator[Check]:
         account = self._account
@@ -310,8 +219,7 @@ class Trial:
                 sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=row["ReceiptHandle"])
             return any(job in text for text in texts) or None
 
-        limit_s = MESSAGE_LIMIT_S if self._head else 0
-        self._account.poll(message, limit_s=limit_s, every_s=_EVERY_S)
+        self._account.poll(message, limit_s=MESSAGE_LIMIT_S, every_s=_EVERY_S)
         own = [text for text in texts if job in text]
         yield Check("message", f"{len(own)} about the job")
         for text in own[:1]:

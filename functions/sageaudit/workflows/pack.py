@@ -16,7 +16,7 @@ from msgspec import Struct
 from sageaudit.adapters.files import lambda_asset, stored_policy
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS, ChannelConfig, default_channels
-from sageaudit.domain.policy.scope import DEFAULT_TIMEZONE, DigestSchedule
+from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.errors import BadPolicy, BadUsage
 from sageaudit.rules import version
 from sageaudit.structs import replace
@@ -41,7 +41,7 @@ class PackedAsset(Struct, frozen=True):
     """A Lambda asset with a policy.
 
     `template`: the name of the release's template for it. `parameters`: the template's parameters
-    that the policy changes. `secrets`: the secrets that must exist before the deployment, without
+    that depend on the policy. `secrets`: the secrets that must exist before the deployment, without
     the key of fingerprints.
     """
 
@@ -103,11 +103,10 @@ def _address(channel: ChannelConfig) -> ChannelConfig:
 
 
 def _parameters(digest: DigestSchedule | None) -> dict[str, str]:
-    # If the digest is off, the function is invoked at the usual time, and sends nothing.
-    usual, wanted = DigestSchedule(), digest or DigestSchedule()
-    cron = {} if wanted.cron == usual.cron else {DIGEST_CRON: wanted.cron}
-    zone = {} if wanted.timezone == DEFAULT_TIMEZONE else {DIGEST_TIMEZONE: wanted.timezone}
-    return {**cron, **zone}
+    # Also the usual time: a parameter that an update does not name keeps its value. If the digest
+    # is off, the function is invoked at the usual time, and sends nothing.
+    schedule = digest or DigestSchedule()
+    return {DIGEST_CRON: schedule.cron, DIGEST_TIMEZONE: schedule.timezone}
 
 
 def _file_hash(path: Path) -> str:

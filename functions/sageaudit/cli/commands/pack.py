@@ -42,13 +42,14 @@ def pack(asset: Path, policy_path: Path, bucket: str, stack: str) -> Exit:
     """
     packed = pack_asset(asset, policy_file.load_policy(policy_path), Path())
     click.echo(_commands(packed, bucket, stack))
-    print_message(f"{packed.path} has the policy; run the commands above to deploy it")
+    print_message(f"{packed.path} has the policy; the commands above deploy it")
     return Exit.DONE
 
 
 def _commands(packed: PackedAsset, bucket: str, stack: str) -> str:
+    name = shlex.quote(packed.path.name)
     parameters = {"AssetBucket": bucket, "AssetKey": packed.path.name, **packed.parameters}
-    assignments = [shlex.quote(f"{name}={value}") for name, value in parameters.items()]
+    assignments = [shlex.quote(f"{key}={value}") for key, value in parameters.items()]
     options = [
         f"--template-file {packed.template}",
         f"--s3-bucket {shlex.quote(bucket)} --stack-name {shlex.quote(stack)}",
@@ -66,7 +67,7 @@ def _commands(packed: PackedAsset, bucket: str, stack: str) -> str:
                 for name in packed.secrets
             ),
             "# For each deployment:",
-            f"aws s3 cp {packed.path.name} s3://{bucket}/",
+            f"aws s3 cp {name} {shlex.quote(f's3://{bucket}/')}",
             " \\\n  ".join(["aws cloudformation deploy", *options, *assignments]),
         ]
     )
