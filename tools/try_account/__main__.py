@@ -132,7 +132,7 @@ def _try(account: Account, *, assume_yes: bool) -> int:
     text, is_same = try_deployment(account, names, package, title)
     path = Path(f"{names.stack}.txt")
     path.write_text(text, encoding="utf-8")
-    click.echo(f"\n{text}\nThe list is in {path}, without your account's id: please send it.")
+    click.echo(f"\n{text}\nThe list is in {path}, without your account's id.\nPlease send it.")
     return int(not is_same)
 
 
@@ -142,7 +142,8 @@ def _question(cost: Cost, names: Names) -> str:
 It takes about half an hour and costs at most ${cost.max_usd}.
 It creates these, and removes them at the end:
 - the stack {names.stack}; its schedules are off, so it audits no older job
-- a bucket, a queue, a role; if there is none, the secret {FINGERPRINT_KEY}
+- a bucket, a queue and a role
+- the secret {FINGERPRINT_KEY}, unless there is one already
 - one processing job of 2 minutes (10 at most) on 1 x {INSTANCE_TYPE}
   ({about}${cost.rate.usd:f} an hour)
 Other jobs that end meanwhile are audited too, which is not included: at most
