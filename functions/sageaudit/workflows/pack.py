@@ -1,5 +1,9 @@
 """Prepares a deployment without a clone: puts a policy into a release's Lambda asset.
 
+As with `make deploy`, code and policy are one object that never changes. So a rollback restores
+both, and the functions read no further file at a cold start. A parameter of CloudFormation could
+not hold a policy: it has at most 4,096 bytes.
+
 A release has one template for each usual set of channels. What else of a policy changes the stack,
 such as other accounts, only `make deploy` can deploy.
 """

@@ -62,9 +62,9 @@ def _commands(packed: PackedAsset, bucket: str, stack: str) -> str:
             "aws secretsmanager create-secret --name sageaudit/fingerprint-key \\",
             '  --secret-string "$(openssl rand -hex 32)"',
             *(
-                f"aws secretsmanager create-secret --name {name} \\\n"
+                f"aws secretsmanager create-secret --name {secret} \\\n"
                 "  --secret-string file://webhook.txt"
-                for name in packed.secrets
+                for secret in packed.secrets
             ),
             "# For each deployment:",
             f"aws s3 cp {name} {shlex.quote(f's3://{bucket}/')}",
