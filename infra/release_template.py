@@ -10,14 +10,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from infra.names import TAG
+from infra.names import ASSET_BUCKET, ASSET_KEY, TAG
 from infra.template import normalize, synthesize_with_placeholder
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.domain.policy.scope import DEFAULT_TIMEZONE, DigestSchedule
 from sageaudit.workflows.pack import DIGEST_CRON, DIGEST_TIMEZONE
 
-ASSET_BUCKET, ASSET_KEY = "AssetBucket", "AssetKey"
 _PARAMETERS: Mapping[str, Mapping[str, str]] = {
     ASSET_BUCKET: {
         "Type": "String",

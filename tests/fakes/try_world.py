@@ -26,9 +26,10 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 from tests.fakes.lambda_events import parse_counts
 from tests.fakes.quick_moto import quick_moto
-from tools.try_account.__main__ import POLICY, try_deployment
+from tools.try_account.__main__ import try_deployment
 from tools.try_account.account import Account, Names
 from tools.try_account.cost import image_uri
+from tools.try_account.policy import POLICY
 from tools.try_account.resources import Package
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)

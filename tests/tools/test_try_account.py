@@ -23,6 +23,7 @@ from tools.try_account.account import Account, Names, stack_name
 from tools.try_account.checklist import EXPECTED, Check, Fact, checklist_text
 from tools.try_account.cost import MAX_USD, CannotTry, image_uri, max_cost
 from tools.try_account.removal import find_stacks, remove
+from tools.try_account.template import make_template
 from tools.try_account.trial import Trial
 
 OTHER_ACCOUNT = "444455556666"
@@ -47,7 +48,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Returns the template of a try, for moto."""
 
     def write(folder: Path) -> None:
-        text = adapt_to_moto(command.make_template())
+        text = adapt_to_moto(make_template())
         (folder / "template.json").write_text(text, encoding="utf-8")
 
     folder = make_once(tmp_path_factory, "try-template", write)
@@ -258,7 +259,7 @@ def test_the_list_is_written_without_the_accounts_id(
     """An error of AWS usually names the account. The exit code says that something differs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_zip_asset", lambda: b"")
-    monkeypatch.setattr(command, "make_template", lambda: "")
+    monkeypatch.setattr(command, "_make_template", lambda: "")
     denied = Check("stack", f"denied in {OTHER_ACCOUNT}")
     monkeypatch.setattr(Trial, "run", lambda trial: trial.checks.append(denied))
     monkeypatch.setenv("MOTO_ACCOUNT_ID", OTHER_ACCOUNT)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -16,17 +17,14 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.bundling import build_asset
+from infra import file_tree
+from infra.bundling import ROOT, build_asset, lambda_target
 from infra.names import FINGERPRINT_KEY
-from infra.release_template import released_template, to_text
 from infra.runtimes import PINNED_PYTHON
 from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import no_answer_error
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig
 from sageaudit.errors import SageauditError
-from tools.release import TARGET, pack_folder
 from tools.try_account.account import Account, Names, new_names
 from tools.try_account.checklist import EXPECTED, checklist_text
 from tools.try_account.cost import (
@@ -37,12 +35,12 @@ from tools.try_account.cost import (
     image_uri,
     max_cost,
 )
+from tools.try_account.policy import POLICY
 from tools.try_account.removal import find_stacks, remove
 from tools.try_account.resources import Package
 from tools.try_account.trial import Trial
 
-POLICY = Policy(channels={OWN_TOPIC: ChannelConfig("sns", job_lines=True)}, digest=None, watch=None)
-"""Sends one line about each job that ends, since the job is too cheap for other messages."""
+TARGET = lambda_target(PINNED_PYTHON, "arm64")
 
 
 @click.command()
@@ -90,18 +88,6 @@ def try_deployment(
     return text, all(check.is_same for check in checks)
 
 
-def make_template() -> str:
-    """Returns the released template without schedules.
-
-    The sweep would audit all jobs of the account's last day.
-    """
-    template = released_template(POLICY.channels, __version__)
-    for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::Scheduler::Schedule":
-            resource["Properties"]["State"] = "DISABLED"
-    return to_text(template)
-
-
 def _open_account(profile: str | None, region: str | None) -> Account:
     session: Any = open_session(profile, region)
     if session.region_name is None:
@@ -127,7 +113,7 @@ def _try(account: Account, *, assume_yes: bool) -> int:
     click.echo(_question(cost, names))
     if not assume_yes:
         click.confirm("Try it in this account?", abort=True)
-    package = Package(_zip_asset(), make_template(), image, cost.rate.usd)
+    package = Package(_zip_asset(), _make_template(), image, cost.rate.usd)
     title = f"sageaudit {__version__}, tried in {account.region} on {account.now():%Y-%m-%d}"
     text, is_same = try_deployment(account, names, package, title)
     path = Path(f"{names.stack}.txt")
@@ -151,13 +137,19 @@ ${OTHER_JOB_USD} each.
 """
 
 
+def _make_template() -> str:
+    # In a process of its own: the CDK's Node would end at Ctrl-C, and its client then complains.
+    command = [sys.executable, "-m", "tools.try_account.template"]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 def _zip_asset() -> bytes:
     click.echo("Building the asset of the functions ...")
     asset = build_asset(TARGET, POLICY)
     if asset.compiled_by is None:
         click.echo(f"There is no Python {PINNED_PYTHON} here: cold starts will be slower.")
     with TemporaryDirectory() as folder:
-        return pack_folder(asset.folder, Path(folder, "asset.zip")).read_bytes()
+        return file_tree.pack_folder(asset.folder, Path(folder, "asset.zip")).read_bytes()
 
 
 def _clean_up(account: Account, *, assume_yes: bool) -> int:

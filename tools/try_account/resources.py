@@ -10,8 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from infra.names import FINGERPRINT_KEY, TAG
-from infra.release_template import ASSET_BUCKET, ASSET_KEY
+from infra.names import ASSET_BUCKET, ASSET_KEY, FINGERPRINT_KEY, TAG
 from tools.try_account.account import Account, Names
 from tools.try_account.cost import INSTANCE_TYPE, MAX_RUNTIME_S
 from tools.try_account.removal import error_code
