@@ -17,8 +17,11 @@ _EVERY_S = 10
 _JOB_LOGS = "/aws/sagemaker/ProcessingJobs"
 """The log group of all processing jobs of the account. Only the streams of our job are removed."""
 _STOPPABLE, _ENDING = ("InProgress",), ("InProgress", "Stopping")
-_ABSENT = ("NoSuchEntity", "NoSuchBucket", "QueueDoesNotExist", "ResourceNotFound", "NonExistent")
-"""Parts of the error codes for what is already removed."""
+_REMOVED = (
+    *("NoSuchEntity", "NoSuchBucket", "QueueDoesNotExist", "ResourceNotFound", "NonExistent"),
+    "ResourceInUse",
+)
+"""Parts of the error codes for what is removed already, or just being removed."""
 
 
 class Kind(Struct, frozen=True):
@@ -45,30 +48,43 @@ def remove(account: Account, stack: str) -> list[str]:
     Continues after errors: what can be removed is removed.
     """
     errors: dict[str, str] = {}
-    for kind in _KINDS:
-        try:
-            for found in list(kind.find(account, stack)):
-                account.say(f"removing {kind.label} {found}")
-                _delete(account, kind, found, errors)
-        except (ClientError, BotoCoreError) as error:
-            errors[kind.label] = str(error)
-    # DynamoDB and SQS list what they delete for up to a minute.
-    account.poll(
-        lambda: None if _find_all(account, stack, {}) else True,
-        limit_s=0 if errors else _LAST_LIMIT_S,
-        every_s=_EVERY_S,
-    )
+    announced: set[str] = set()
+
+    def are_all_removed() -> bool | None:
+        """Returns True if nothing is left, or if an error leaves something."""
+        errors.clear()
+        for kind in _KINDS:
+            _remove_kind(account, stack, kind, announced, errors)
+        return True if errors or not _find_all(account, stack, errors) else None
+
+    if not are_all_removed():
+        # DynamoDB and SQS list what they delete for up to a minute. A request that Ctrl-C cut off
+        # may have created something after it was looked for.
+        account.poll(are_all_removed, limit_s=_LAST_LIMIT_S, every_s=_EVERY_S)
     left = [f"{label} {found}" for label, found in _find_all(account, stack, errors)]
     known = [f"{name}: {reason}" for name, reason in errors.items()]
     return known + [name for name in left if name not in errors]
 
 
-def _delete(account: Account, kind: Kind, found: str, errors: dict[str, str]) -> None:
+def _remove_kind(
+    account: Account, stack: str, kind: Kind, announced: set[str], errors: dict[str, str]
+) -> None:
+    """Removes all of a kind, and adds what cannot be removed to `errors`, with the reason."""
     try:
-        kind.delete(account, found)
-    except (ClientError, BotoCoreError, TimeoutError) as error:
-        if not any(code in error_code(error) for code in _ABSENT):
-            errors[f"{kind.label} {found}"] = str(error)
+        found_ids = list(kind.find(account, stack))
+    except (ClientError, BotoCoreError) as error:
+        errors[kind.label] = str(error)
+        return
+    for found in found_ids:
+        name = f"{kind.label} {found}"
+        if name not in announced:
+            account.say(f"removing {name}")
+            announced.add(name)
+        try:
+            kind.delete(account, found)
+        except (ClientError, BotoCoreError, TimeoutError) as error:
+            if not any(code in error_code(error) for code in _REMOVED):
+                errors[name] = str(error)
 
 
 def error_code(error: Exception) -> str:
