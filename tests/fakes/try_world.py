@@ -2,15 +2,12 @@
 
 import io
 import json
-import logging
-import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from unittest import mock
 
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
@@ -22,6 +19,7 @@ from local.clock import LocalClock
 from local.pricing import refuse_prices
 from local.recorded import RecordedJob
 from local.requests import Answer, RequestRouter, http_answer
+from local.stack import quiet_templates
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 from tests.fakes.lambda_events import parse_counts
@@ -250,15 +248,9 @@ class TryWorld:
 def try_world() -> Iterator[TryWorld]:
     """Yields an empty account."""
     with ExitStack() as stack:
-        logging.getLogger("moto").setLevel(logging.ERROR)
         stack.enter_context(quick_moto())
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
+        stack.enter_context(quiet_templates())
         clock = stack.enter_context(local_account(START))
-        # moto parses each template as YAML first, which takes most of the time
-        stack.enter_context(
-            mock.patch("moto.cloudformation.models.Stack.parse_template", staticmethod(json.loads))
-        )
         yield TryWorld(clock)
 
 

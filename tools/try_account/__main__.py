@@ -127,7 +127,7 @@ def _question(cost: Cost, names: Names) -> str:
     return f"""
 It takes about half an hour and costs at most ${cost.max_usd}.
 It creates these, and removes them at the end:
-- the stack {names.stack}; its schedules are off, so it audits no older job
+- the stack {names.stack}, whose schedules are off
 - a bucket, a queue and a role
 - the secret {FINGERPRINT_KEY}, unless there is one already
 - one processing job of 2 minutes (10 at most) on 1 x {INSTANCE_TYPE}
