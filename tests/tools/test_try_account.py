@@ -19,6 +19,7 @@ from local.stack import adapt_to_moto
 from tests.fakes.once import make_once
 from tests.fakes.try_world import NAMES, START, TryWorld, try_world
 from tools.try_account import __main__ as command
+from tools.try_account import removal
 from tools.try_account.account import Account, Names, stack_name
 from tools.try_account.checklist import EXPECTED, Check, Fact, checklist_text
 from tools.try_account.cost import MAX_USD, CannotTry, image_uri, max_cost
@@ -195,6 +196,18 @@ def test_only_resources_of_tries_are_found(world: TryWorld) -> None:
     assert find_stacks(world.account) == ([], [])
     assert stack_name("SageAudit") is None
     assert stack_name("sageaudittry-0123abcd-us-east-1") == NAMES.stack
+
+
+def test_what_appears_after_it_was_looked_for_is_removed_too(
+    world: TryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may cut off a request that AWS still carries out, such as CreateStack."""
+    found = iter([[], ["late"], ["late"], [], []])
+    deleted: list[str] = []
+    kind = removal.Kind("the stack", lambda *_: next(found), lambda _, name: deleted.append(name))
+    monkeypatch.setattr(removal, "_KINDS", (kind,))
+    assert remove(world.account, NAMES.stack) == []
+    assert deleted == ["late"]
 
 
 def test_a_list_that_is_denied_is_said(world: TryWorld) -> None:

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 from msgspec import Struct
 
 from infra.names import FINGERPRINT_KEY, TAG
 from tools.try_account.account import PREFIX, Account, stack_name
 
+AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
+"""What boto3 raises for a refusal, for no answer, and for an unreadable answer."""
 _DELETED = "DELETE_COMPLETE"
 _STACK_LIMIT_S, _JOB_LIMIT_S, _LAST_LIMIT_S = 1800, 900, 300
 _EVERY_S = 10
@@ -72,7 +75,7 @@ def _remove_kind(
     """Removes all of a kind, and adds what cannot be removed to `errors`, with the reason."""
     try:
         found_ids = list(kind.find(account, stack))
-    except (ClientError, BotoCoreError) as error:
+    except AWS_ERRORS as error:
         errors[kind.label] = str(error)
         return
     for found in found_ids:
@@ -82,7 +85,7 @@ def _remove_kind(
             announced.add(name)
         try:
             kind.delete(account, found)
-        except (ClientError, BotoCoreError, TimeoutError) as error:
+        except (*AWS_ERRORS, TimeoutError) as error:
             if not any(code in error_code(error) for code in _REMOVED):
                 errors[name] = str(error)
 
@@ -101,7 +104,7 @@ def _find_all(account: Account, prefix: str, errors: dict[str, str]) -> list[tup
     for kind in _KINDS:
         try:
             all_found += [(kind.label, found) for found in kind.find(account, prefix)]
-        except (ClientError, BotoCoreError) as error:
+        except AWS_ERRORS as error:
             errors.setdefault(kind.label, str(error))
     return all_found
 

@@ -8,14 +8,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from infra.names import NOTICES_TOPIC
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.domain.audit.summary import JobKey
 from tools.try_account import resources
 from tools.try_account.account import Account, Names
 from tools.try_account.checklist import EXPECTED, Check, Fact
+from tools.try_account.removal import AWS_ERRORS
 from tools.try_account.resources import Package
 
 STACK_LIMIT_S, JOB_LIMIT_S, AUDIT_LIMIT_S, MESSAGE_LIMIT_S = 1800, 1800, 1200, 600
@@ -66,7 +65,7 @@ class Trial:
                     self._add(check)
             except TryEnded:
                 return
-            except (ClientError, BotoCoreError) as error:
+            except AWS_ERRORS as error:
                 names = list(EXPECTED)
                 done = {check.name for check in self.checks}
                 later = names[names.index(first_name) :]
