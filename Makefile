@@ -25,7 +25,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs picture release rule dist bench dynamodb linters sdks audit-packages mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs picture release rule dist bench dynamodb linters sdks audit-packages mutants faults fuzz lock deploy try clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -146,6 +146,9 @@ lock: $(READY) ## writes each requirements file from the .in beside it
 
 deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI; ARGS=--help shows its flags
 	@$(RUN)/python -m infra.deploy $(ARGS)
+
+try: $(READY) ## tries a deployment in the account of your credentials for at most $$0.05, and removes it: ARGS=--help shows its flags
+	@$(RUN)/python -m tools.try_account $(ARGS)
 
 clean: ## deletes what the other targets made
 	rm -rf $(VENV) $(LINTERS) $(RELEASE) $(SDKS) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info

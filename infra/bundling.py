@@ -42,6 +42,7 @@ NOT_ON_LAMBDA = (
     "output/text/guard_text.py",
     "adapters/aws/client_events.py",
     "adapters/billing",
+    "adapters/files/lambda_asset.py",
     "adapters/history/sqlite",
     "workflows/recordings",
     "workflows/check_files.py",
@@ -52,6 +53,7 @@ NOT_ON_LAMBDA = (
     "workflows/example",
     "workflows/redrive.py",
     "workflows/backfill.py",
+    "workflows/pack.py",
     "workflows/doctor",
 )
 """The parts of the package that no handler imports: the command line, and modules that only the

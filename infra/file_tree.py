@@ -1,4 +1,4 @@
-"""Makes a folder equal on every machine: sets its file modes, and hashes its contents.
+"""Makes a folder equal on every machine: sets its file modes, hashes and packs its contents.
 
 Lambda does not run as the owner of the unzipped files, so it can read only files that everybody may
 read. The zip has the modes of this machine, whose umask may deny this access. CDK's own hash of an
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,3 +43,14 @@ def _entries(root: Path) -> Iterator[tuple[Path, str, bool]]:
     yield root, ".", True
     for path in sorted(root.rglob("*")):
         yield path, path.relative_to(root).as_posix(), path.is_dir()
+
+
+def pack_folder(folder: Path, target: Path) -> Path:
+    """Writes a zip of a folder, always with the same bytes, and returns its path."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), (1980, 1, 1, 0, 0, 0))
+            entry.external_attr = (0o100000 | path.stat().st_mode & 0o777) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    return target

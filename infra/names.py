@@ -10,6 +10,8 @@ ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
 MEMBER_REGIONS = "MemberRegions"
 """The stack's output with the other regions that forward events, separated by commas."""
+ASSET_BUCKET, ASSET_KEY = "AssetBucket", "AssetKey"
+"""The parameters of a release's template with the bucket and key of the functions' code."""
 PLACEHOLDER_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 """The functions' code in the committed template; the local AWS puts a stub there."""
 AUDIT_TIMEOUT_S = 180

@@ -51,15 +51,11 @@ def watch_schedule(*, is_enabled: bool) -> ScheduleSpec:
 
 
 def digest_schedule(digest: DigestSchedule | None) -> ScheduleSpec:
-    """Returns the schedule of the digest: the digest's hour, and the hour after it.
-
-    The second invocation normally finds that the digest was written. It is needed if the first
-    invocation failed, or if daylight saving time skips the first hour.
-    """
+    """Returns the schedule of the digest, which is off if there is no digest."""
     digest_time = digest or DigestSchedule()
     return ScheduleSpec(
         "sageaudit: the weekly digest",
-        f"cron(0 {digest_time.hour},{digest_time.hour + 1} ? * {digest_time.day[:3].upper()} *)",
+        digest_time.cron,
         cdk.Duration.hours(1),
         digest_time.timezone,
         is_enabled=digest is not None,

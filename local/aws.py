@@ -27,7 +27,7 @@ from local.requests import RequestRouter
 from local.sagemaker import RecordedSageMaker, put_series
 from local.schedule import Schedule
 from local.sources import QueueSource, Source
-from local.stack import create_stack
+from local.stack import create_stack, stack_resources
 from local.streams import StreamSource
 from local.workers import InlineWorkers
 from sageaudit.adapters.aws.clients import new_session
@@ -44,6 +44,7 @@ class LocalAws:
 
     `functions` are by handler name. `sources`: the functions' event source mappings. `requests`:
     routes the functions' requests to AWS. `mails`: the messages that a subscriber of the topic got.
+    `stack`: the name of a stack that is already in moto; by default one is created.
     """
 
     def __init__(
@@ -55,12 +56,17 @@ class LocalAws:
         on_step: OnStep,
         sweeps: bool,
         template: str | None = None,
+        stack: str | None = None,
     ) -> None:
         self.clock = clock
         self.schedule = Schedule(clock, is_enabled=sweeps)
-        self.session = _session()
-        self.resources = create_stack(self.session, template)
-        handlers = _hooked_session(_session(), on_step)
+        self.session = local_session()
+        self.resources = (
+            create_stack(self.session, template)
+            if stack is None
+            else stack_resources(self.session, stack)
+        )
+        handlers = _hooked_session(local_session(), on_step)
         self.requests = RequestRouter(handlers)
         self.sagemaker = RecordedSageMaker(self.requests, clock.now)
         refuse_prices(self.requests)
@@ -228,6 +234,15 @@ def local_aws(
     Slack and Teams. `on_step` is called before and after each AWS call of a handler. With
     `run_sweeps`, `advance` runs sweeps at their times.
     """
+    with local_account(start) as clock:
+        yield LocalAws(
+            clock, policy=policy, transport=transport, on_step=on_step, sweeps=run_sweeps
+        )
+
+
+@contextmanager
+def local_account(start: datetime) -> Iterator[LocalClock]:
+    """Starts moto without a stack, and yields the clock that it follows."""
     clock = LocalClock(start)
     with ExitStack() as stack:
         stack.enter_context(mock_aws())
@@ -237,12 +252,10 @@ def local_aws(
             # moto sends stream records to functions even if the mapping is disabled
             mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)
         )
-        yield LocalAws(
-            clock, policy=policy, transport=transport, on_step=on_step, sweeps=run_sweeps
-        )
+        yield clock
 
 
-def _session() -> Any:
+def local_session() -> Any:
     """Returns a session that shares botocore's parsed files, which take most of the start time."""
     core = botocore.session.get_session()
     core.register_component("data_loader", _LOADER)

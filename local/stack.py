@@ -7,6 +7,8 @@ import json
 import logging
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,7 +24,6 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
     `template`: the text of another template than the snapshot.
     """
     text = template or TEMPLATE.read_text(encoding="utf-8")
-    logging.getLogger("moto").setLevel(logging.ERROR)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as stub:
         stub.writestr("stub.py", "")
@@ -30,22 +31,40 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
     s3.create_bucket(Bucket="assets")
     s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
     formation = session.client("cloudformation")
-    # moto parses each template as YAML first, which takes most of the start time
-    as_json = mock.patch(_READS_TEMPLATE, staticmethod(json.loads))
-    with as_json, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
+    with quiet_templates():
         formation.create_stack(
             StackName=STACK,
             TemplateBody=adapt_to_moto(text),
             Capabilities=["CAPABILITY_IAM"],
         )
-        pages = formation.get_paginator("list_stack_resources").paginate(StackName=STACK)
+    return stack_resources(session, STACK)
+
+
+def stack_resources(session: Any, stack: str) -> dict[str, str]:
+    """Returns the physical ids of a stack's resources, by logical id."""
+    formation = session.client("cloudformation")
+    with quiet_templates():
+        pages = formation.get_paginator("list_stack_resources").paginate(StackName=stack)
         return {
             summary["LogicalResourceId"]: summary["PhysicalResourceId"]
             for page in pages
             for summary in page["StackResourceSummaries"]
             if "PhysicalResourceId" in summary
         }
+
+
+@contextmanager
+def quiet_templates() -> Iterator[None]:
+    """Lets moto read templates as JSON, without warnings about what it does not create.
+
+    moto would parse each template as YAML first, which takes most of the start time. tests/infra
+    lists what moto does not create.
+    """
+    logging.getLogger("moto").setLevel(logging.ERROR)
+    as_json = mock.patch(_READS_TEMPLATE, staticmethod(json.loads))
+    with as_json, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def adapt_to_moto(text: str) -> str:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from infra.members import TEMPLATE as MEMBER
+from infra.release_template import released_template
 from infra.template import synthesize_with_placeholder
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS, ChannelConfig, default_channels
 from sageaudit.domain.policy.scope import MEMBER_ROLE, DigestSchedule, MemberAccounts
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
 
 _ACCOUNT = "444455556666"
 _ARN = f"arn:aws:{{}}:us-east-1:{_ACCOUNT}:{{}}"
@@ -90,7 +92,7 @@ def _combination(
 
 
 def main(folder: Path) -> None:
-    """Writes the templates with new resources, and the template of a member."""
+    """Writes the templates with new resources, those of a release, and that of a member."""
     folder.mkdir(parents=True, exist_ok=True)
     seen, count, written = set[str](), 0, 0
     for name, template in combinations():
@@ -103,6 +105,9 @@ def main(folder: Path) -> None:
             seen |= resources
             written += 1
             (folder / f"{name}.json").write_text(json.dumps(template, indent=1), encoding="utf-8")
+    for name, channels in TEMPLATE_CHANNELS.items():
+        released = released_template(channels, "0.0.0")
+        (folder / f"released-{name}").write_text(json.dumps(released, indent=1), encoding="utf-8")
     shutil.copy(MEMBER, folder / "member.yaml")
     print(f"{count} combinations, {written} with resources of their own, {len(seen)} resources")
 

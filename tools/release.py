@@ -1,8 +1,8 @@
 """Makes a release: `make release VERSION=0.1.0`. It pushes nothing.
 
 It sets the version, dates the section of the CHANGELOG, and writes to dist/ the wheel, the asset of
-the Lambda functions, the asset's contents (SBOM, licences), the notes, and the hashes of all files.
-Then it commits and tags. The same commit gives the same files.
+the Lambda functions, the templates that deploy it, the asset's contents (SBOM, licences), the
+notes, and the hashes of all files. Then it commits and tags. The same commit gives the same files.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from infra import file_tree
 from infra.bundling import build_asset, lambda_target
 from infra.byte_code import no_interpreter_warning
+from infra.release_template import released_template, to_text
 from infra.runtimes import PINNED_PYTHON
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
 from tools import dist, sbom
 
 ROOT = Path(__file__).parents[1]
@@ -94,17 +96,6 @@ def prepare(root: Path, version: str, day: str) -> str:
     return notes
 
 
-def pack_folder(folder: Path, target: Path) -> Path:
-    """Writes a zip of a folder, always with the same bytes, and returns its path."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), (1980, 1, 1, 0, 0, 0))
-            entry.external_attr = (0o100000 | path.stat().st_mode & 0o777) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, path.read_bytes())
-    return target
-
-
 def checksums(files: list[Path]) -> str:
     """Returns the lines that `sha256sum --check` reads."""
     return "".join(
@@ -123,10 +114,14 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
         f"sageaudit-{version}.cdx.json": sbom.document(version, packages),
         "LICENCES.md": sbom.licences(version, packages),
         "NOTES.md": notes,
+        **{
+            name: to_text(released_template(channels, version))
+            for name, channels in TEMPLATE_CHANNELS.items()
+        },
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    files = [wheel, pack_folder(asset.folder, folder / f"sageaudit-lambda-{version}.zip")]
+    files = [wheel, file_tree.pack_folder(asset.folder, folder / f"sageaudit-lambda-{version}.zip")]
     files += [folder / name for name in texts]
     validation = subprocess.run(
         [CHECKER, "-c", _CHECK],

@@ -21,7 +21,7 @@ GLOBAL_OPTIONS = {
     *("profile", "query", "region"),
 }
 """Options of every command: "Command line options in the AWS CLI" in its user guide."""
-CUSTOM_COMMANDS = {("s3", "cp")}
+CUSTOM_COMMANDS = {("s3", "cp"), ("cloudformation", "deploy")}
 """Commands that the CLI has in addition to the operations of the models."""
 RENAMED = {("sns", "subscribe", "endpoint"): "notification-endpoint"}
 """Options that the CLI calls differently (`customizations/argrename.py` of aws-cli), as another

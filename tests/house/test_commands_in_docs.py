@@ -12,11 +12,14 @@ from infra.deploy import main as deploy
 from sageaudit.cli.main import cli
 from sageaudit.cli.options import DefaultGroup
 from tests.house.test_docs import DOCUMENTS, ROOT
+from tools.try_account.__main__ import main as try_account
 
 PAGES = [*DOCUMENTS, *sorted((ROOT / "docs" / "rules").glob("*.md"))]
 TARGETS = set(
     re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 )
+PARSERS = {"deploy": deploy, "try": try_account}
+"""The commands of the targets that take ARGS."""
 _BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(sageaudit|make) ")
 
@@ -64,7 +67,8 @@ def _make(words: list[str]) -> None:
     for word in words:
         name, is_variable, value = word.partition("=")
         if name == "ARGS":
-            deploy.make_parser(click.Context(deploy)).parse_args(shlex.split(value))
+            command = PARSERS[words[0]]
+            command.make_parser(click.Context(command)).parse_args(shlex.split(value))
         elif not is_variable and name not in TARGETS:
             raise click.UsageError(f"there is no target {name}")
 
@@ -84,6 +88,7 @@ def test_every_command_in_a_document_is_read(document: Path) -> None:
         "sageaudit export -o",
         "make coffee",
         'make deploy ARGS="--where here"',
+        "make try ARGS=--bootstrap",
     ],
 )
 def test_a_command_that_there_is_not_is_refused(line: str) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
+
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "rules"]
 """All pages except those of rules, whose texts are docstrings."""
@@ -25,7 +27,10 @@ ISSUE_TEMPLATES = [
 STARTS = (ROOT, ROOT / "functions" / "sageaudit")
 """The folders in which the documents' paths begin."""
 ENDINGS = (".py", ".md", ".toml", ".json")
-NOT_OURS = {".venv/bin/sageaudit", "dist/", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"}
+NOT_OURS = {
+    *(".venv/bin/sageaudit", "dist/", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"),
+    *("sageaudit-*.cdx.json", "LICENCES.md", "NOTES.md", *TEMPLATE_CHANNELS),
+}
 """Paths that `make` creates, and the name of a key."""
 
 

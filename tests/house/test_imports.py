@@ -61,7 +61,8 @@ ORDER = {
     "workflows": (
         *("audit", "notify", "deliver", "side_by_side", "sweep", "watch", "budgets"),
         *("check", "check_files", "check_write", "report", "digest", "digest_report"),
-        *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
+        *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "pack"),
+        "doctor",
     ),
     "output": ("text", "terminal", "html"),
     "cli": (

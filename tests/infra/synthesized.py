@@ -14,6 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
 from infra.bundling import load_policy
+from infra.release_template import released_template
 from infra.template import (
     POLICY,
     normalize,
@@ -25,6 +26,7 @@ from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.structs import replace
+from sageaudit.workflows.pack import TEMPLATE_CHANNELS
 from tests.infra.reading import (
     ACCOUNTS,
     CDK_CONTEXT,
@@ -100,6 +102,10 @@ def main(folder: Path) -> None:
                 **STRICT,
             )
         ),
+        **{
+            name.removesuffix(".json"): released_template(channels, "1.2.3")
+            for name, channels in TEMPLATE_CHANNELS.items()
+        },
         "cdk-context": synthesize_with_placeholder(Policy(), **CDK_CONTEXT),
         "own-keys": synthesize_for(),
         "refused": [refusal(key, value) for key, value in REFUSED],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from infra import file_tree
 from tools import release, sbom
 from tools.release import NoRelease
 
@@ -95,9 +96,9 @@ def test_a_zip_is_the_same_whenever_it_is_made(tmp_path: Path) -> None:
     (folder / "in").mkdir(parents=True)
     for name in ("b.py", "a.py", "in/c.py"):
         (folder / name).write_text(name, encoding="utf-8")
-    first = release.pack_folder(folder, tmp_path / "1.zip").read_bytes()
+    first = file_tree.pack_folder(folder, tmp_path / "1.zip").read_bytes()
     os.utime(folder / "a.py", (1, 1))
-    assert release.pack_folder(folder, tmp_path / "2.zip").read_bytes() == first
+    assert file_tree.pack_folder(folder, tmp_path / "2.zip").read_bytes() == first
 
 
 def test_the_sbom_has_what_is_in_the_folder(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ COMMAND_GROUPS = {
         "mcp",
     ),
     "Prices and rules": ("prices", "rules", "what-if", "reconcile"),
-    "Set up and operate": ("demo", "doctor", "backfill", "notify", "redrive"),
+    "Set up and operate": ("demo", "doctor", "pack", "backfill", "notify", "redrive"),
 }
 """Every command, by its heading in the help."""
 ALIASES = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}

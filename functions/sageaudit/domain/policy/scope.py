@@ -239,6 +239,15 @@ class DigestSchedule(Struct, frozen=True):
     week_start_utc_day: int = 0
     report_bucket: str | None = None
 
+    @property
+    def cron(self) -> str:
+        """The expression for EventBridge Scheduler: the digest's hour, and the hour after it.
+
+        The second invocation normally finds that the digest was written. It is needed if the first
+        invocation failed, or if daylight saving time skips the first hour.
+        """
+        return f"cron(0 {self.hour},{self.hour + 1} ? * {self.day[:3].upper()} *)"
+
     def last_full_week(self, now: datetime) -> tuple[date, date]:
         """Returns the first and last UTC day of the newest full week."""
         today = now.astimezone(UTC).date()

@@ -95,6 +95,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     "demo": CommandActions(),
     "prices": CommandActions(),
     "rules": CommandActions(),
+    "pack": CommandActions(),
     "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }

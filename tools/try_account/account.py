@@ -1,0 +1,91 @@
+"""The account in which a deployment is tried, and the names of everything that is created there."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+PREFIX = "SageAuditTry-"
+"""Begins the name of every stack. So a later run finds what an earlier one left."""
+_NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}", re.IGNORECASE)
+_PLACEHOLDER = "111122223333"
+_CALLER = re.compile(r"(arn:aws[a-z-]*:(?:iam|sts)::\d{12}:(?:user|assumed-role))/[^\s\"']+")
+"""A person or session in AWS's errors."""
+T = TypeVar("T")
+
+
+class Account(Struct, frozen=True):
+    """An account and region, and how to pass the time in it.
+
+    `say` prints one line about the progress.
+    """
+
+    session: Any
+    account_id: str
+    region: str
+    now: Callable[[], datetime]
+    sleep: Callable[[float], None]
+    say: Callable[[str], None]
+
+    def client(self, service: str) -> Any:
+        """Returns a boto3 client of the region."""
+        return self.session.client(service, region_name=self.region)
+
+    def poll(self, probe: Callable[[], T | None], *, limit_s: float, every_s: float) -> T | None:
+        """Returns the first answer of `probe` that is not None; None if the time is over."""
+        start = self.now()
+        while (answer := probe()) is None:
+            if (self.now() - start).total_seconds() >= limit_s:
+                return None
+            self.sleep(every_s)
+        return answer
+
+    def without_id(self, text: str) -> str:
+        """Returns the text without the account's id and the names of its users."""
+        return _CALLER.sub(r"\1/NAME", text.replace(self.account_id, _PLACEHOLDER))
+
+
+class Names(Struct, frozen=True):
+    """The names of what one run creates. All begin with the stack's name."""
+
+    stack: str
+    region: str
+
+    @property
+    def bucket(self) -> str:
+        """The bucket with the template and the asset."""
+        return f"{self.stack.lower()}-{self.region}"
+
+    @property
+    def role(self) -> str:
+        """The job's role. Roles are global, so its name has the region."""
+        return f"{self.stack}-{self.region}-job"
+
+    @property
+    def job(self) -> str:
+        """The processing job."""
+        return f"{self.stack}-job"
+
+    @property
+    def queue(self) -> str:
+        """The queue that gets the messages about jobs."""
+        return f"{self.stack}-messages"
+
+
+def new_names(region: str) -> Names:
+    """Returns names that no earlier run has."""
+    return Names(f"{PREFIX}{secrets.token_hex(4)}", region)
+
+
+def stack_name(text: str) -> str | None:
+    """Returns the name of the stack that another name begins with; None if it is not one of ours.
+
+    Names of buckets have small letters only.
+    """
+    match = _NAME.match(text)
+    return None if match is None else PREFIX + match[0].lower().removeprefix(PREFIX.lower())
