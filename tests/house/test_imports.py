@@ -35,7 +35,7 @@ MAY_IMPORT = {
 """A part of the package, and the other parts that it may import."""
 PURE_WORKFLOWS = (
     *("audit", "notify", "deliver", "side_by_side", "sweep", "watch"),
-    *("digest", "digest_report", "report", "check", "budgets"),
+    *("digest", "digest_report", "report", "top_changes", "check", "budgets"),
 )
 """They use only ports, because Lambda runs them, or both Lambda and a person. The
 others, which a person alone starts, may use adapters."""
@@ -60,7 +60,8 @@ ORDER = {
     ),
     "workflows": (
         *("audit", "notify", "deliver", "side_by_side", "sweep", "watch", "budgets"),
-        *("check", "check_files", "check_write", "report", "digest", "digest_report"),
+        *("check", "check_files", "check_write", "top_changes", "report"),
+        *("digest", "digest_report"),
         *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "pack"),
         "doctor",
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit import rules
-from sageaudit.cli.views.rule_page import SCOPE_LABELS, SECTION_NAMES, docstring_sections
+from sageaudit.cli.views.rule_page import SCOPE_LABELS, docstring_sections
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import (
     AccountCase,
@@ -18,6 +18,7 @@ from sageaudit.rules.card import (
     RollUpCase,
     Rule,
 )
+from sageaudit.rules.page_sections import SECTION_NAMES
 from tests.labelled.story import labelled
 from tools.pages import rules as rule_pages
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli.views.rule_page import SECTION_NAMES, docstring_sections
+from sageaudit.cli.views.rule_page import docstring_sections
 from sageaudit.rules import catalogue
+from sageaudit.rules.page_sections import SECTION_NAMES
 from tools import new_rule
 
 RULE = Path("functions/sageaudit/rules/storage/never_a_rule.py")

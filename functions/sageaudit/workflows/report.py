@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
 
-from sageaudit.domain.advice.advice import Decision, FamilyRecommendation, State, sort_by_amount
+from sageaudit.domain.advice.advice import Decision, sort_by_amount
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS
-from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.ranking import FamilyFix, rule_fix
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, add_sums, group_rows, sum_rows
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.prices.market import InstanceType
@@ -33,7 +30,7 @@ from sageaudit.output.html.contents import (
     ColumnSums,
     JobReport,
     PreviousPeriod,
-    TopChange,
+    RuleExplanation,
     rank_key,
 )
 from sageaudit.output.html.job_table import tag_title
@@ -46,12 +43,15 @@ from sageaudit.queries.changes import (
     window_before,
 )
 from sageaudit.queries.columns import GROUPABLE
-from sageaudit.queries.lists import HistoryLists, audits_of_period, sort_key
+from sageaudit.queries.lists import HistoryLists, audits_of_period
 from sageaudit.queries.names import covered_days_text
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import ONE_DAY, Window, make_window
+from sageaudit.rules import catalogue
+from sageaudit.rules.page_sections import page_sections
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import read_audit, read_guides
+from sageaudit.workflows.top_changes import top_changes
 
 _PAGE_FIELDS = frozenset(
     {
@@ -116,7 +116,19 @@ def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
     report = read_job_report(source, summary)
     if report is None:
         raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
-    return replace(report, guides=read_guides(source.history, report.document, source.types))
+    guides = read_guides(source.history, report.document, source.types)
+    return replace(report, guides=guides, rules=explain_rules())
+
+
+def explain_rules() -> dict[str, RuleExplanation]:
+    """Returns the explanation of each rule, by its name."""
+    explanations = {}
+    for rule in catalogue.load():
+        sections = page_sections(rule.page)
+        explanations[rule.info.name] = RuleExplanation(
+            rule.title, sections["What it checks"], sections["When it is wrong"]
+        )
+    return explanations
 
 
 def read_report_summaries(
@@ -195,24 +207,28 @@ def assemble_account_report(
         (row for _, rows in recommendations_by_family for row in rows), recent_window.until
     )
     details = _Details(source, summaries)
+    details.read_first()
     # A period without jobs has no sums.
     families = next((part.sums for part in sums_by_column if part.column == "Family"), {})
-    top_changes = [*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)]
-    details_by_index = details.read_all()
+    total = sum_rows(account_sums)
+    changes = top_changes(details.read_document, summaries, families, recommendations, total)
+    for change in changes:
+        details.read_job(change.example.summary_index)  # each card has a link to it
     return AccountReport(
         scope=f"Account {only_account}" if only_account else f"{len(accounts)} accounts",
         since=period.since,
         until=until,
-        total=sum_rows(account_sums),
+        total=total,
         days=group_rows(account_sums, lambda row: row.day),
         column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
-        top_changes=top_changes,
-        details=details_by_index,
+        top_changes=changes,
+        details=details.readable(),
         previous_period=period_before,
         omitted_jobs=omitted_count,
         unreadable_items=len(source.history.unreadable_items()),
+        rules=explain_rules(),
     )
 
 
@@ -264,7 +280,6 @@ _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
     ("Account", Scope.ACCOUNT, lambda row: row.account),
     ("Region", Scope.ACCOUNT, lambda row: row.region),
 )
-_MAX_TOP_CHANGES = 3
 
 
 class _Details(Struct, frozen=True):
@@ -274,116 +289,27 @@ class _Details(Struct, frozen=True):
     summaries: Sequence[AuditSummary]
     report_by_index: dict[int, JobReport | None] = field(default_factory=dict)
 
-    def read_job(self, index: int) -> JobReport | None:
-        """Returns the job's report; None if its audit cannot be read."""
+    def read_job(self, index: int) -> None:
+        """Reads a job's report."""
         if index not in self.report_by_index:
             self.report_by_index[index] = read_job_report(self.source, self.summaries[index])
-        return self.report_by_index[index]
 
-    def read_all(self) -> dict[int, JobReport]:
-        """Reads the first MAX_DETAILED_JOBS jobs. Returns all jobs read so far, by index."""
-        detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.summaries)))
-        for index in self.source.with_progress(detailed_indexes, "job", "reading in detail"):
-            self.read_job(index)
-        return {index: job for index, job in sorted(self.report_by_index.items()) if job}
-
-
-def _top_changes(
-    details: _Details,
-    families: Mapping[str | None, Sums],
-    recommendations: Sequence[FamilyRecommendation],
-) -> Iterator[TopChange]:
-    """Yields each family's most expensive open rule, largest amount first. Fixed rules are left
-    out.
-
-    Without `recommendations`, as for old recordings, a rule need not be open.
-    """
-    indexes_by_family: dict[str, list[int]] = defaultdict(list)
-    for index, summary in enumerate(details.summaries):
-        indexes_by_family[summary.family].append(index)
-    open_values_by_rule: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for recommendation in recommendations:
-        if recommendation.state is State.OPEN:
-            open_values_by_rule[recommendation.family, recommendation.rule].add(recommendation.new)
-    ranked = sorted(
-        (-usd.waste_usd, -usd.possible_usd, name, rule)
-        for name, sums in families.items()
-        for rule, usd in sums.rules.items()
-        if name and (usd.waste_usd or usd.possible_usd)
-    )
-    reported_families: set[str] = set()
-    for *_, name, rule in ranked:
-        family_open_values = (
-            open_values_by_rule.get((name, rule), set()) if recommendations else None
-        )
-        if name not in reported_families and (
-            change := _change(details, name, rule, indexes_by_family[name], family_open_values)
-        ):
-            reported_families.add(name)
-            yield change
-
-
-def _change(
-    details: _Details,
-    family: str,
-    rule: str,
-    runs: Sequence[int],
-    open_values: Container[str] | None,
-) -> TopChange | None:
-    """Returns the change that a rule recommends; None if the rule has no fix or is fixed.
-
-    `runs` are the indexes of the family's runs. Only runs that recommend one of `open_values` are
-    used; None means all runs.
-    """
-    index_by_key = {details.summaries[index].key: index for index in runs}
-    newest = sorted((details.summaries[index] for index in runs), key=sort_key, reverse=True)
-
-    def read_document(key: JobKey) -> AuditDocument | None:
-        job = details.read_job(index_by_key[key])
+    def read_document(self, index: int) -> AuditDocument | None:
+        """Returns the job's audit; None if it cannot be read."""
+        if index not in self.report_by_index:
+            return read_audit(self.source.history, self.summaries[index].key)
+        job = self.report_by_index[index]
         return job.document if job else None
 
-    fix = rule_fix(
-        rule,
-        (summary for summary in newest if _has_recommendation(summary, rule, open_values)),
-        read_document,
-    )
-    if fix is None or _is_fixed(fix, newest):
-        return None
-    index = next(index for index in runs if details.summaries[index].job == fix.job)
-    return TopChange(family, fix, index)
+    def read_first(self) -> None:
+        """Reads the first MAX_DETAILED_JOBS jobs."""
+        indexes = range(min(MAX_DETAILED_JOBS, len(self.summaries)))
+        for index in self.source.with_progress(indexes, "job", "reading in detail"):
+            self.read_job(index)
 
-
-def _is_fixed(fix: FamilyFix, newest_runs: Iterable[AuditSummary]) -> bool:
-    """Returns True if the newest judged runs lack the finding, and all older judged runs have it.
-
-    Failed runs are left out. A clean run does not fix an intermittent finding or a loss of failed
-    runs.
-    """
-    if Bucket(fix.finding["bucket"]) is Bucket.LOST:
-        return False
-    judged = [
-        summary
-        for summary in newest_runs
-        if summary.judged is Judged.YES and summary.status != "Failed" and not summary.rollup
-    ]
-    has_finding_by_run = [fix.finding["rule"] in summary.sums.rules for summary in judged]
-    clean_run_count = (
-        has_finding_by_run.index(True) if True in has_finding_by_run else len(has_finding_by_run)
-    )
-    return (
-        clean_run_count > 0
-        and judged[0].ended_at > fix.ended_at
-        and all(has_finding_by_run[clean_run_count:])
-    )
-
-
-def _has_recommendation(
-    summary: AuditSummary, rule: str, open_values: Container[str] | None
-) -> bool:
-    recommendations = summary.recommendations or ()
-    return open_values is None or any(
-        item.rule == rule and item.new in open_values for item in recommendations
-    )
+    def readable(self) -> dict[int, JobReport]:
+        """Returns the jobs that were read and could be, by index."""
+        return {index: job for index, job in sorted(self.report_by_index.items()) if job}
 
 
 def read_job_report(source: ReportSource, summary: AuditSummary) -> JobReport | None:

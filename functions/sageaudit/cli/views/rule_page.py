@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from textwrap import fill
 from typing import Any
@@ -24,6 +23,7 @@ from sageaudit.rules.card import (
     Rule,
 )
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
+from sageaudit.rules.page_sections import page_sections
 
 SCOPE_LABELS: dict[type[Any], str] = {
     JobCase: "one job",
@@ -33,22 +33,7 @@ SCOPE_LABELS: dict[type[Any], str] = {
     RequestCase: "a request before its job runs (`sageaudit check`)",
     Case: "a job, a tuning job, or a request before its job runs",
 }
-SECTION_NAMES = (
-    "What it checks",
-    "Why it costs",
-    "Saving",
-    "When it is wrong",
-    "What to do",
-    "Sources",
-)
-"""The sections of every page, in this order.
-
-A rule's docstring has a title, then a paragraph for each section. The paragraph's further lines are
-indented. A line that begins with `- ` is an item of a list, which ends the section.
-"""
 _WIDTH = 100
-_SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)
-_ITEM = re.compile(r"\n +(?=- )")
 
 
 def find_rule(name: str) -> Rule:
@@ -92,8 +77,8 @@ def rule_page(rule: Rule) -> str:
 def rule_text(rule: Rule) -> str:
     """Returns a rule's page as plain text, for a pipe: a line for each paragraph and item."""
     lines = [f"{rule.info.name} ({rule.info.id})", rule.title]
-    for heading, text in _SECTION.findall(rule.page):
-        lines += ["", heading, *(" ".join(part.split()) for part in _ITEM.split(text))]
+    for heading, parts in page_sections(rule.page).items():
+        lines += ["", heading, *parts]
     lines += ["", "When it judges", *(f"- {line}" for line in _judging_lines(rule))]
     if rule.thresholds:
         lines += ["", f"Thresholds, set in policy.toml under [rules.{rule.info.name}]"]
@@ -131,20 +116,20 @@ def rules_document(all_rules: tuple[Rule, ...]) -> dict[str, Any]:
 
 def docstring_sections(docstring: str) -> list[tuple[str, str]]:
     """Returns the heading and text of each section of a rule's docstring, in their order."""
-    return [(heading, _wrap(text)) for heading, text in _SECTION.findall(docstring)]
+    return [(heading, _wrap(parts)) for heading, parts in page_sections(docstring).items()]
 
 
-def _wrap(text: str) -> str:
+def _wrap(parts: Iterable[str]) -> str:
     """Returns a paragraph, and the list after it if there is one, as Markdown."""
     paragraph, *items = (
         fill(
-            " ".join(part.split()),
+            part,
             _WIDTH,
             subsequent_indent=indent,
             break_long_words=False,
             break_on_hyphens=False,
         )
-        for part, indent in zip(_ITEM.split(text), chain([""], repeat("  ")), strict=False)
+        for part, indent in zip(parts, chain([""], repeat("  ")), strict=False)
     )
     return "\n\n".join([paragraph, "\n".join(items)]) if items else paragraph
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.audit.ranking import ranked_rules
-from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, add_sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.money import format_usd
@@ -23,6 +22,7 @@ from sageaudit.output.html.job_table import (
     tag_value,
     type_name,
 )
+from sageaudit.output.html.legend import rules_details
 from sageaudit.output.html.markup import (
     BarPiece,
     BarRow,
@@ -33,6 +33,7 @@ from sageaudit.output.html.markup import (
     chart_with_axes,
     data_table,
     figure,
+    join,
     spend_pieces,
     svg_chart,
     tag,
@@ -88,10 +89,7 @@ def account_body(report: AccountReport) -> Iterator[Child]:
     if report.summaries:
         yield section_pieces("Every job", job_table(report), id_="jobs", note=_jobs_note(report))
     if report.details:
-        details = (
-            _detail(index, report.summaries[index], job)
-            for index, job in sorted(report.details.items())
-        )
+        details = (_detail(report, index, job) for index, job in sorted(report.details.items()))
         yield section_pieces("The most wasteful jobs in detail", details, note=_DETAILS_NOTE)
 
 
@@ -146,11 +144,19 @@ def _rules(report: AccountReport) -> Markup | None:
             BarPiece(rule_sums.lost_usd, "lost"),
             BarPiece(rule_sums.avoidable_usd, "avoidable"),
         )
-        rows.append(BarRow(_filter_name("Findings", name), pieces, cells))
+        rows.append(BarRow(_rule_name(report, name), pieces, cells))
     titles = ["Rule", "Avoidable", "Lost", "Possible", "Findings"]
     if previous:
         titles.insert(2, _BEFORE_TITLE)
-    return bar_table("By rule", titles, rows) if rows else None
+    if not rows:
+        return None
+    explanations = rules_details((name for name, _ in ranked_rules(total)), report.rules)
+    return join([bar_table("By rule", titles, rows), explanations])
+
+
+def _rule_name(report: AccountReport, name: str) -> Child:
+    title = report.rules[name].title if name in report.rules else None
+    return _filter_name("Findings", name), tag("p", title, class_="dim") if title else None
 
 
 def _before_cell(figure: Figure) -> Markup:
@@ -213,13 +219,17 @@ def _filter_name(column: str, name: str) -> Markup:
     return tag("span", breakable_path(name), class_="pick", data_c=column)
 
 
-def _detail(index: int, summary: AuditSummary, job: JobReport) -> Markup:
+def _detail(report: AccountReport, index: int, job: JobReport) -> Markup:
     amounts = document_amounts(job.document)
     cost_text = "" if amounts.spend.usd is None else f" of {amounts.spend}"
-    heading = tag("h3", tag("bdi", summary.job))
+    heading = tag("h3", tag("bdi", report.summaries[index].job))
     waste = tag("span", f"{amounts.waste}{cost_text}", class_="n")
     return tag(
-        "details", tag("summary", heading, waste), short_job(job), id=f"j{index}", class_="job"
+        "details",
+        tag("summary", heading, waste),
+        short_job(job, report.rules),
+        id=f"j{index}",
+        class_="job",
     )
 
 

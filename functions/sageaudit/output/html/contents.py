@@ -13,6 +13,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
@@ -21,18 +22,34 @@ MAX_LISTED_JOBS = 20_000
 """The maximum number of jobs in the table. A browser sorts this many in a second."""
 MAX_DETAILED_JOBS = 200
 """The maximum number of jobs with a section of their own."""
+MAX_CARD_FAMILIES = 100
+"""The maximum number of families that are searched for equal changes, those with the most dollars
+first. One audit is read for each."""
+
+
+class RuleExplanation(Struct, frozen=True):
+    """What a rule's page says, for a reader of a finding.
+
+    `title`: the rule in one sentence. `checks` and `errors`: what the rule checks, and when it is
+    wrong. Each is a paragraph, and then items that begin with `- `.
+    """
+
+    title: str
+    checks: Sequence[str]
+    errors: Sequence[str]
 
 
 class JobReport(Struct, frozen=True):
     """One audit with the metrics of its run.
 
     `usage` is None if the metrics were not recorded or kept. `guides` are empty in an account's
-    report.
+    report. `rules`: an explanation of each rule by its name.
     """
 
     document: AuditDocument
     usage: Measurements | None
     guides: Sequence[GuideDocument] = ()
+    rules: Mapping[str, RuleExplanation] = {}
 
 
 class PreviousPeriod(Struct, frozen=True):
@@ -59,7 +76,7 @@ class ColumnSums(Struct, frozen=True):
     previous: Mapping[str | None, Sums] | None = None
 
 
-class TopChange(Struct, frozen=True):
+class FamilyChange(Struct, frozen=True):
     """A recommended change in a family.
 
     `summary_index`: the index, in the report's `summaries`, of the run that has the finding.
@@ -70,6 +87,26 @@ class TopChange(Struct, frozen=True):
     summary_index: int
 
 
+class TopChange(Struct, frozen=True):
+    """A change that is recommended in one family or several, those with the most dollars first.
+
+    In all families it has the same parameters with the same old and new values, and the same bucket
+    of dollars.
+    """
+
+    families: Sequence[FamilyChange]
+
+    @property
+    def example(self) -> FamilyChange:
+        """The family with the most dollars."""
+        return self.families[0]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its dollars are avoidable or lost, and not only possible."""
+        return Bucket(self.example.fix.finding["bucket"]).is_counted
+
+
 class AccountReport(Struct, frozen=True):
     """The audits of a period in UTC days; `since` and `until` belong to it.
 
@@ -78,7 +115,8 @@ class AccountReport(Struct, frozen=True):
 
     `unreadable_items`: how many stored items all figures lack, as they cannot be read.
 
-    `previous_period` is None if the history does not cover it.
+    `previous_period` is None if the history does not cover it. `rules`: an explanation of each rule
+    by its name.
     """
 
     scope: str
@@ -95,6 +133,12 @@ class AccountReport(Struct, frozen=True):
     coverage: Coverage | None = None
     omitted_jobs: int = 0
     unreadable_items: int = 0
+    rules: Mapping[str, RuleExplanation] = {}
+
+    @property
+    def family_sums(self) -> ColumnSums:
+        """The sums by family. Raises StopIteration for a period without jobs, which has none."""
+        return next(sums for sums in self.column_sums if sums.column == "Family")
 
 
 def rank_key(summary: AuditSummary) -> tuple[Decimal, Decimal, str, str]:

@@ -10,14 +10,14 @@ from decimal import Decimal
 from sageaudit.domain.advice.advice import STATUS_LABELS, FamilyRecommendation
 from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.finding_document import AmountKind
-from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
-from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.html.contents import AccountReport, ColumnSums, PreviousPeriod, TopChange
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.output.html.cards import change_cards
+from sageaudit.output.html.contents import AccountReport, PreviousPeriod
 from sageaudit.output.html.job_table import family_name
+from sageaudit.output.html.legend import legend
 from sageaudit.output.html.markup import Child, Markup, breakable_path, join, table, tag
-from sageaudit.output.html.page import code_blocks, section, tiles
-from sageaudit.output.text.amounts import rule_amounts, sums_amounts
-from sageaudit.output.text.finding import make_finding_parts
+from sageaudit.output.html.page import section, tiles
+from sageaudit.output.text.amounts import sums_amounts
 from sageaudit.output.text.headline import (
     account_headline,
     coverage_headline,
@@ -28,7 +28,6 @@ from sageaudit.output.text.headline import (
     period_text,
 )
 from sageaudit.output.text.money import (
-    ROUND_DOWN,
     ROUND_NEAREST,
     Figure,
     format_signed_usd,
@@ -38,12 +37,9 @@ from sageaudit.output.text.money import (
 )
 from sageaudit.output.text.notes import price_dates, recommendations_text
 from sageaudit.output.text.words import count_text
-from sageaudit.structs import replace
 
 _MAX_CHANGES = 10
 _MONTH_DAYS = 30
-_MIN_DAYS = 7
-"""An amount is projected to a month only if the report covers at least this many days."""
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
@@ -60,10 +56,9 @@ _NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} befor
 
 def first_screen(report: AccountReport) -> Markup:
     """Returns the first screen's sections."""
-    cards = tag("div", (_card(report, change) for change in report.top_changes), class_="cards")
-    to_do = section("What to change first", cards, id_="to-do") if report.top_changes else None
     doubts, results = _doubts(report.total), _recommendation_results(report)
-    return join([_lead(report), to_do, _tiles(report), doubts, _changes(report), results])
+    figures = [_tiles(report), doubts, legend()]
+    return join([_lead(report), change_cards(report), figures, _changes(report), results])
 
 
 def _lead(report: AccountReport) -> Markup:
@@ -86,52 +81,6 @@ def _lead(report: AccountReport) -> Markup:
             tag("p", " · ".join(note for note in notes if note), class_="note"),
         ]
     )
-
-
-def _family_sums(report: AccountReport) -> ColumnSums:
-    return next(sums for sums in report.column_sums if sums.column == "Family")
-
-
-def _card(report: AccountReport, change: TopChange) -> Markup:
-    finding = make_finding_parts(change.fix.finding)
-    best_fix = finding.alternatives[:1]
-    kind = report.summaries[change.summary_index].kind
-    sums = _family_sums(report).sums[change.family]
-    rule_sums = sums.rules.get(finding.rule, RuleSums())
-    sign = ":" if rule_sums.findings == 1 else ", e.g."
-    jobs_text = f"{finding.rule} in {rule_sums.findings:,} of {count_text(sums.jobs, 'job')}{sign} "
-    example = tag("a", change.fix.job, href=f"#j{change.summary_index}")
-    return tag(
-        "article",
-        tag("h3", tag("bdi", breakable_path(family_name(change.family)))),
-        tag(
-            "p",
-            _amount_text(report, rule_sums, Bucket(change.fix.finding["bucket"])),
-            class_="amount",
-        ),
-        tag("p", finding.summary),
-        tag(
-            "div",
-            (code_blocks(kind, parameters) for _, parameters in best_fix if parameters),
-            class_="fix",
-        ),
-        [tag("p", heading) for heading, parameters in best_fix if not parameters],
-        tag("p", jobs_text, example, class_="note"),
-        class_="card",
-    )
-
-
-def _amount_text(report: AccountReport, rule_sums: RuleSums, bucket: Bucket) -> Markup:
-    avoidable, lost, possible = rule_amounts(rule_sums)
-    figure = sum_figures((avoidable, lost)) if bucket.is_counted else possible
-    days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
-    monthly_usd = (figure.usd or _ZERO) * _MONTH_DAYS / days
-    monthly_upper_usd = (figure.upper_end or _ZERO) * _MONTH_DAYS / days
-    is_projected = rule_sums.findings > 1 and days >= _MIN_DAYS and monthly_usd >= 1
-    if is_projected:
-        figure = replace(figure, usd=monthly_usd, upper_usd=monthly_upper_usd, rounding=ROUND_DOWN)
-    kind = bucket.value if bucket.is_counted else "may be saved"
-    return join([tag("strong", str(figure)), f" {kind}{' a month' if is_projected else ''}"])
 
 
 def _tiles(report: AccountReport) -> Markup:
@@ -157,12 +106,21 @@ def _tiles(report: AccountReport) -> Markup:
     avoidable_share_text = part_of_judged(amounts.avoidable, total)
     jobs_text = count_text(total.jobs, "job")
     judged_text = str(judged_figure(total))
+    has_more_possible = (amounts.possible.usd or _ZERO) > (amounts.waste.usd or _ZERO)
+    possible_note = f"worth a trial; {_NOT_IN_TOTALS}"
+    if has_more_possible:
+        possible_note = f"{possible_note}; more than what is counted"
     return tiles(
         ("avoidable", "Avoidable", str(amounts.avoidable), note(avoidable_share_text, "avoidable")),
         ("spent", "Spend", str(amounts.spend), note(jobs_text, "spend")),
         ("judged", "Judged", judged_text, f"{judged_share_text}{judged_jobs(total)}"),
         ("lost", "Lost", str(amounts.lost), note(lost_share_text, "lost")),
-        ("possible", "Possible", str(amounts.possible), f"worth a trial; {_NOT_IN_TOTALS}"),
+        (
+            "possible more" if has_more_possible else "possible",
+            "Possible",
+            str(amounts.possible),
+            possible_note,
+        ),
         ("idle", "Idle capacity", str(amounts.idle), idle_note),
     )
 
@@ -221,7 +179,7 @@ def _changes(report: AccountReport) -> Markup | None:
 
 
 def _change_cells(report: AccountReport, change: ChangedFamily) -> Iterator[Child]:
-    families = _family_sums(report)
+    families = report.family_sums
     current_sums = families.sums.get(change.family, Sums())
     previous_sums = (families.previous or {}).get(change.family, Sums())
     yield breakable_path(family_name(change.family))

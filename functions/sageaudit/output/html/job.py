@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration_text
-from sageaudit.output.html.contents import JobReport
+from sageaudit.output.html.contents import JobReport, RuleExplanation
+from sageaudit.output.html.legend import legend
 from sageaudit.output.html.markup import (
     Child,
     Markup,
@@ -47,7 +48,14 @@ def job_body(job: JobReport) -> Markup:
             _lead(document),
             _tiles(document),
             _doubts(document),
-            section("What to change", findings(document, short=False), id_="findings"),
+            section(
+                "What to change",
+                findings(document, job.rules, short=False),
+                legend(),
+                id_="findings",
+            )
+            if document["findings"]
+            else legend(),
             section(
                 "What the run did",
                 _timeline(document, short=False),
@@ -68,8 +76,11 @@ def job_title(document: AuditDocument) -> str:
     return f"{capitalised(headline(document))} - {document['job']['name']}"
 
 
-def short_job(job: JobReport) -> Markup:
-    """Returns the section about one job in an account's report, without the job's name."""
+def short_job(job: JobReport, rules: Mapping[str, RuleExplanation]) -> Markup:
+    """Returns the section about one job in an account's report, without the job's name.
+
+    `rules`: an explanation of each rule by its name.
+    """
     document = job.document
     if document["unauditable"] is not None:
         return tag("p", f"Could not be audited: {document['unauditable']}")
@@ -78,7 +89,7 @@ def short_job(job: JobReport) -> Markup:
             tag("p", capitalised(headline(document)), ".", class_="lead"),
             tag("p", _facts(document), class_="note"),
             _doubts(document),
-            findings(document, short=True),
+            findings(document, rules, short=True),
             _money(document),
             _timeline(document, short=True),
             usage_charts(job, short=True),

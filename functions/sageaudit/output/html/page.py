@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -16,6 +17,8 @@ from importlib import resources
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.output.html.contents import RuleExplanation
+from sageaudit.output.html.legend import rule_details
 from sageaudit.output.html.markup import (
     Child,
     Markup,
@@ -32,6 +35,8 @@ from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
+_ITEM = re.compile(r" - (?=[A-Z])")
+"""What begins an item of a list in the text of a first step."""
 _SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
     Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
@@ -76,13 +81,7 @@ def _body(main: Child, generated_at: datetime, version: str) -> Child:
     theme_button = tag("button", themes, type="button", id="theme", hidden=True)
     header = tag("header", tag("span", "sageaudit", class_="brand"), theme_button, class_="top")
     origin_text = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
-    terms_text = (
-        "Avoidable dollars are measured or derived. If the saving is a range, its low end is "
-        "counted. Lost dollars were paid for runs without a result. Possible savings are worth a "
-        "trial and not in the totals. Idle capacity was paid for and not used; it is not a saving "
-        "and not in the totals."
-    )
-    footer = tag("footer", tag("p", terms_text), tag("p", origin_text))
+    footer = tag("footer", tag("p", origin_text))
     script = tag("script", _asset("page.js"))
     main_part = tag_pieces("main", main, id="main", tabindex=-1)
     return tag_pieces("body", skip_link, _shapes(), header, main_part, footer, script)
@@ -149,37 +148,44 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
     )
 
 
-def findings(document: AuditDocument, *, short: bool) -> Markup | None:
+def findings(
+    document: AuditDocument, rules: Mapping[str, RuleExplanation], *, short: bool
+) -> Markup | None:
     """Returns the findings, counted ones first, or None without findings.
 
-    With `short` only the first findings are shown, without facts.
+    With `short` only the first findings are shown, without facts, and with the titles of their
+    rules instead of the explanations.
     """
     all_findings, repeated_sentence = finding_parts(document)
     listed = all_findings[:_MAX_SHORT_FINDINGS] if short else all_findings
     omitted = len(all_findings) - len(listed)
     omitted_note = f"+{omitted} more, in the job's own report" if omitted else None
     elements = [
-        *(_finding(finding, document["job"]["kind"], short=short) for finding in listed),
+        *(_finding(finding, document["job"]["kind"], rules, short=short) for finding in listed),
         *(tag("p", note, class_="note") for note in (omitted_note, repeated_sentence) if note),
     ]
     return join(elements) if elements else None
 
 
-def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
+def _finding(
+    finding: FindingParts, kind: str, rules: Mapping[str, RuleExplanation], *, short: bool
+) -> Markup:
     title = tag(
         "h4" if short else "h3",
         _badge(finding.severity),
         tag("span", finding.rule, class_="rule"),
         tag("span", finding.dollars or "", class_="usd"),
     )
-    rule_id = tag("span", f"({finding.id}, {finding.confidence})", class_="dim")
+    rule_title = rules[finding.rule].title if finding.rule in rules else None
+    sources = join([_facts(finding), rule_details(finding.rule, rules)]) if not short else None
     return tag(
         "article",
         title,
-        tag("p", finding.summary, " ", rule_id),
+        tag("p", rule_title, f" ({finding.id}, {finding.confidence})", class_="note"),
+        tag("p", finding.summary),
         tag("p", finding.not_counted_because, class_="note")
         if finding.not_counted_because
-        else (_fixes(finding, kind), _caveat(finding), None if short else _facts(finding)),
+        else (_fixes(finding, kind), _caveat(finding), sources),
         class_="finding aside" if finding.not_counted_because else "finding",
     )
 
@@ -214,8 +220,17 @@ def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
         )
         for parameter in parameters
     )
-    code = (tag("ul", changes), code_blocks(kind, parameters)) if parameters else ()
+    if not parameters:
+        return tag("div", step_text(heading), class_="fix")
+    code = tag("ul", changes), code_blocks(kind, parameters)
     return tag("div", tag("p", tag("strong", heading)), *code, class_="fix")
+
+
+def step_text(text: str) -> Markup | None:
+    """Returns the text of a first step, with its items as a list; None without a text."""
+    paragraph, *items = _ITEM.split(text)
+    listed = tag("ul", (tag("li", item) for item in items)) if items else None
+    return join([tag("p", tag("strong", paragraph)), listed]) if paragraph else None
 
 
 def code_blocks(kind: str, parameters: Sequence[FixDocument]) -> Markup:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.bill import Basis
@@ -56,6 +58,8 @@ _SPELLING_BY_LOWER = {word.lower(): word for word in _NAMES.split()}
 
 MAX_ACCOUNT_LENGTH = 12
 _MAX_REGION_LENGTH = 20
+_MAX_SHOWN = 32
+"""The maximum length of a parameter's name, and of a value, in the words of a change."""
 NO_OWNER_LABEL = "(no owner)"
 """The display name of jobs without an owner."""
 NO_TYPE_LABEL = "several or unknown"
@@ -153,6 +157,50 @@ def assignment_line(fix: FixDocument) -> str:
 def old_value_text(fix: FixDocument) -> str:
     """Returns the parameter's old value: `was 4`, or `was not set`."""
     return "was not set" if fix["old"] is None else f"was {setting_text(fix['old'])}"
+
+
+class ChangedValue(Struct, frozen=True):
+    """What a fix changes first, in words: `InputMode`, `File`, `FastFile`.
+
+    `name`: the parameter; "" for instances, whose values are known by sight. `others`: the number
+    of parameters that change too.
+    """
+
+    name: str
+    old: str
+    new: str
+    others: int
+
+
+def changed_value(fix: Sequence[FixDocument]) -> ChangedValue:
+    """Returns what a fix changes first: its instances, else the first value that was set before.
+
+    Raises ValueError for an empty fix.
+    """
+    by_name = {_last_word(parameter["parameter"]): parameter for parameter in fix}
+    count, instance_type = by_name.get("InstanceCount"), by_name.get("InstanceType")
+    if instance_type and count:
+        old, new = (
+            f"{_short_value(count[key])} x {_short_value(instance_type[key])}"
+            for key in ("old", "new")
+        )
+        return ChangedValue("", old, new, len(fix) - 2)
+    set_before = (parameter for parameter in fix if parameter["old"] is not None)
+    main = instance_type or next(set_before, None) or next(iter(fix), None)
+    if main is None:
+        raise ValueError("the fix has no parameter")
+    old = "not set" if main["old"] is None else _short_value(main["old"])
+    new = "removed" if main["new"] is None else _short_value(main["new"])
+    name = "" if main is instance_type else cut_middle(_last_word(main["parameter"]), _MAX_SHOWN)
+    return ChangedValue(name, old, new, len(fix) - 1)
+
+
+def _last_word(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _short_value(value: object) -> str:
+    return cut_middle(setting_text(value).strip('"'), _MAX_SHOWN)
 
 
 def group_by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -33,6 +33,7 @@ from sageaudit.workflows.recordings.jobs import (
     read_recording,
     recorded_parts,
 )
+from sageaudit.workflows.report import explain_rules
 
 
 class AuditedPart(Struct):
@@ -178,11 +179,11 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     """Returns the report of a recording's job. Raises BadRecording."""
     recorded = read_recording(path)
     if not isinstance(recorded, Recording):
-        return JobReport(document, None)
+        return JobReport(document, None, rules=explain_rules())
     run = measure_recording(recorded)
     summary = summary_of_run(run.job, reason=failure_class(run.job), usage=run.usage)
     guides = select_guides(traits_of_audit(document, run.job, summary, (), run.market.types))
-    return JobReport(document, run.usage, guides)
+    return JobReport(document, run.usage, guides, explain_rules())
 
 
 def _audits(
