@@ -26,6 +26,8 @@ from sageaudit.structs import replace
 _MONTH_DAYS = 30
 _MIN_DAYS = 7
 """An amount is projected to a month only if the report covers at least this many days."""
+_CODE_WIDTH = 38
+"""A card fits this many characters of code."""
 _ZERO = Decimal(0)
 _TRIAL_NOTE = "Worth a trial run; in no total."
 
@@ -63,7 +65,9 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
         _families(report, change, has_caveats=len(caveats) > 1) if is_group else None,
         tag("p", ("E.g. ", example_link, ": ") if is_group else None, finding.summary),
         _caveat_line(example.fix.finding, is_group=len(caveats) > 1),
-        tag("div", code_blocks(kind, step[1]), class_="fix") if step[1] else step_text(step[0]),
+        tag("div", code_blocks(kind, step[1], width=_CODE_WIDTH), class_="fix")
+        if step[1]
+        else step_text(step[0]),
         _rules(report, change, None if is_group else example_link),
         class_="card",
     )
@@ -176,5 +180,7 @@ def _rules(report: AccountReport, change: TopChange, example_link: Child) -> Ite
         example: Sequence[Child] = ()
         if example_link:
             example = (", e.g. " if findings > 1 else ": ", example_link)
-        found = f"In {findings:,} of {count_text(jobs, 'job')}"
-        yield tag("p", rule_with_title(rule, report.rules), f" {found}", *example, class_="note")
+        found = f"in {findings:,} of {count_text(jobs, 'job')}"
+        # without a parameter, the title is the headline
+        name = rule_with_title(rule, report.rules if families[0].fix.finding["fix"] else {})
+        yield tag("p", name, f" {found}", *example, class_="note")

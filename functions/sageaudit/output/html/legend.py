@@ -12,7 +12,7 @@ _WORDS: Sequence[tuple[str, str]] = (
     (
         "Judged",
         (
-            "The rules had the metrics that they need. Partly: some metrics were missing. Not judged:"
+            "The rules had the metrics that they need. Partly: some were missing. Not judged:"
             " what was avoidable is unknown, which is not $0.00."
         ),
     ),
@@ -29,8 +29,8 @@ _WORDS: Sequence[tuple[str, str]] = (
     (
         f"{Severity.HIGH}, {Severity.MEDIUM}, {Severity.LOW}".capitalize(),
         (
-            "The severity of a finding, by what it costs one run. The policy has the limits: $100 and"
-            " $10, if it does not change them. The policy or a rule may also set the severity itself."
+            "The severity of a finding, by what it costs one run: from $100, from $10, or less. The"
+            " policy can set other limits, and a severity for each rule."
         ),
     ),
     (Severity.INFO.capitalize(), "The severity of a finding without dollars."),

@@ -35,6 +35,7 @@ from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
+_CODE_WIDTH = 88
 _ITEM = re.compile(r" - (?=[A-Z])")
 """What begins an item of a list in the text of a first step."""
 _SHAPES: Mapping[str, str] = {
@@ -233,13 +234,18 @@ def step_text(text: str) -> Markup | None:
     return join([tag("p", tag("strong", paragraph)), listed]) if paragraph else None
 
 
-def code_blocks(kind: str, parameters: Sequence[FixDocument]) -> Markup:
-    """Returns the parameters as code to paste, in each dialect. `kind`: the value of a JobKind."""
+def code_blocks(
+    kind: str, parameters: Sequence[FixDocument], *, width: int = _CODE_WIDTH
+) -> Markup:
+    """Returns the parameters as code to paste, in each dialect.
+
+    `kind`: the value of a JobKind. `width`: the length from which a call has several lines.
+    """
     return join(
         tag(
             "pre",
             tag("b", dialect),
-            tag("code", _escaped_lines(fix_text(kind, parameters, dialect))),
+            tag("code", _escaped_lines(fix_text(kind, parameters, dialect, width=width))),
             data_d=dialect,
         )
         for dialect in DIALECTS

@@ -116,8 +116,13 @@ class MappedParameter(Struct, frozen=True):
     names: SdkPaths
 
 
-def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
-    """Returns the fix as source code, or "" for an empty fix. `kind`: the value of a JobKind."""
+def fix_text(
+    kind: str, fix: Sequence[FixDocument], dialect: Dialect, *, width: int = _WIDTH
+) -> str:
+    """Returns the fix as source code, or "" for an empty fix. `kind`: the value of a JobKind.
+
+    A call that is longer than `width` has a line for each argument.
+    """
     job_kind = JobKind(kind)
     rows: list[ParameterRow] = []
     comments: list[str] = []
@@ -125,7 +130,9 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
         row, comment = _row(job_kind, parameter, dialect)
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
-    snippets = [_render_opened(root, inner, 0, 0) for root, inner in _group_by_first_step(rows)]
+    snippets = [
+        _render_opened(root, inner, 0, 0, width) for root, inner in _group_by_first_step(rows)
+    ]
     return "\n".join([*snippets, *dict.fromkeys(comments)])
 
 
@@ -171,12 +178,15 @@ def _as_comment(fix: FixDocument) -> str:
     return f"set {path} = {_python(fix['new'])} in the request"
 
 
-def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column: int) -> str:
+def _render_opened(
+    step: PathStep, rows: list[ParameterRow], depth: int, column: int, width: int
+) -> str:
     items = [_prefix(step, PathStep(step.label)) + _python(step.name)] if step.label else []
     for inner_step, inner_rows in _group_by_first_step(rows):
         name = _prefix(step, inner_step)
         if inner_step.opener:
-            items.append(name + _render_opened(inner_step, inner_rows, depth + 1, len(name)))
+            call = _render_opened(inner_step, inner_rows, depth + 1, len(name), width)
+            items.append(name + call)
         elif inner_rows[-1].is_removed:
             items.append(f"# remove {name.rstrip('=: ')}")
         else:
@@ -184,7 +194,7 @@ def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column:
     opening, closing = _BRACKETS.get(step.opener, (f"{step.opener}(", ")"))
     line = f"{opening}{', '.join(items)}{closing}"
     can_be_one_line = not any(item.startswith("#") or "\n" in item for item in items)
-    if can_be_one_line and len(_INDENT) * depth + column + len(line) < _WIDTH:
+    if can_be_one_line and len(_INDENT) * depth + column + len(line) < width:
         return line
     body = [item if item.startswith("#") else f"{item}," for item in items]
     return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
