@@ -36,9 +36,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then half of the faults, mutated inputs, the browser, the wheel, linters and SDKs
+test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then a quarter of the faults, mutated inputs, the browser, the wheel and linters
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
-	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 FAULTS_SHARE=2 faults fuzz browser dist linters sdks
+	@$(MAKE) --no-print-directory FUZZ_INPUTS=8000 FAULTS_SHARE=4 faults fuzz browser dist linters
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser

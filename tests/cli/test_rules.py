@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli.commands.rules import docstring_sections
+from sageaudit.cli.views.rule_page import docstring_sections
 from sageaudit.rules import catalogue
 from tests.fakes.command_line import Run
 

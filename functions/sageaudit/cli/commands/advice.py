@@ -70,7 +70,7 @@ def advice() -> None:
 )
 @query_options.limit_option(recommendations.DEFAULT_LIMIT)
 @click.option(
-    "--all", "print_all", is_flag=True, help="Print all rows, of recommendations in any state."
+    "--all", "print_all", is_flag=True, help="Print all rows, without --state in any state."
 )
 @query_options.HISTORY_OPTIONS
 @query_options.output_options(recommendations.RECOMMENDATIONS)
@@ -90,8 +90,8 @@ def list_recommendations(
     output_options.chosen_fields(recommendations.RECOMMENDATIONS)
     with history_choice.open() as source:
         matching = filters.find_recommendations(source, clock.utc_now())
-    wanted_state = state or State.OPEN
-    rows = [row for row in matching if print_all or row.state is wanted_state]
+    wanted_state = state or (None if print_all else State.OPEN)
+    rows = [row for row in matching if wanted_state in {None, row.state}]
     query_output.show_rows(
         rows if print_all else rows[:limit],
         rows,
@@ -103,7 +103,7 @@ def list_recommendations(
     )
     if not rows:
         others_text = f"; {len(matching):,} in other states (--all)" if matching else ""
-        label = "" if print_all else f"{wanted_state.value} "
+        label = f"{wanted_state.value} " if wanted_state else ""
         print_message(f"no {label}recommendation since {filters.since}{others_text}")
 
 

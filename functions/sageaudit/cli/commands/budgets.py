@@ -34,7 +34,7 @@ Examples:
 @click.option("--month", metavar="YYYY-MM", help="The month (UTC), or last-month; by default this.")
 @options.POLICY_OPTION
 @query_options.HISTORY_OPTIONS
-@query_options.OUTPUT_OPTIONS
+@query_options.output_options(lists.BUDGETS)
 def budgets(
     month: str | None,
     policy: Policy,

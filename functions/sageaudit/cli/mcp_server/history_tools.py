@@ -32,7 +32,7 @@ from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import SortOrder
 
 _ALL_ROWS = "1000"
-"""The --limit of `sageaudit top` for the rest: it has no --all."""
+"""The --limit for the rest, of commands whose --all prints other rows too, or that have none."""
 _AS_JSON = ("--output", "json")
 _ALL_AS_JSON = ("--all", *_AS_JSON)
 _RUN_FIELDS = ("job", "ended_at", "status", "family", "owner")
@@ -229,7 +229,8 @@ def list_recommendations(served: ServedHistory, arguments: ListRecommendations) 
     header = [f"{count_text(len(rows), 'recommendation')}, {arguments.state}", filters.days_text]
     if len(rows) < len(matching):
         header.append(f"{len(matching) - len(rows)} in other states")
-    state = ["--all"] if arguments.state == "all" else ["--state", arguments.state]
+    is_any_state = arguments.state == "all"
+    state = ["--all"] if is_any_state else ["--state", arguments.state, "--limit", _ALL_ROWS]
     options = option_words({option_name(name): value for name, value in given.items()})
     return rows_answer(
         header,

@@ -22,7 +22,7 @@ from sageaudit.cli.mcp_server.answer import (
     make_command,
     option_words,
 )
-from sageaudit.cli.views import check as check_view
+from sageaudit.cli.views.check import terminal
 from sageaudit.cli.views.what_if import at_own_prices, check_types, what_if_document
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
@@ -38,6 +38,7 @@ from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.structs import replace
 from sageaudit.workflows import check_files
 from sageaudit.workflows.audit.stored import require_audit, stored_run
+from sageaudit.workflows.check.comparison import FileCheck
 from sageaudit.workflows.recordings.jobs import MeasuredJob
 
 _STORED_NOTE = (
@@ -203,7 +204,7 @@ def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
         if source:
             source.close()
     return Answer(
-        printed_text(partial(check_view.show, checked), _WIDTH),
+        printed_text(partial(terminal.show, FileCheck(checked["file"], checked)), _WIDTH),
         {**checked, "jobs": [choose_keys(job, _REQUEST_KEYS) for job in checked["jobs"]]},
         _check_command(served, arguments),
         [*notes, MONEY_NOTE],
