@@ -41,6 +41,7 @@ from sageaudit.domain.members import Denial, WaitingEvent
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.domain.prices.price_list import Entry, InvalidPrice, ListedRate, PriceListing
 from sageaudit.domain.sweep import list_states
+from sageaudit.output.text.card import Notice, to_json
 from sageaudit.ports import Circuit, History
 from sageaudit.structs import replace
 from tests.adapters.history.tables import dynamodb, new_table
@@ -56,6 +57,7 @@ Item = Mapping[str, Mapping[str, Any]]
 _DAY = NOON.date()
 _WORD = re.compile("[A-Z]+")
 _HANGS = running("llm-7b", (60, BUSY), (120, HUNG))
+_BUDGET_NOTICE = Notice("budget 2026-05|1|sns", "sns", {"Subject": "a", "Message": "b"})
 _BUDGET = SentBudgetMessages(
     "2026-05", ("tag", "team=vision"), {Threshold.NEAR: Decimal("812.40")}, messages=1
 )
@@ -89,7 +91,9 @@ def played() -> list[Item]:
         )
         DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         DynamoHistory(*place).save_decision(_DECISION)
-        DynamoBudgetLedger(*place).write_budget_message(_BUDGET, {"sns": "{}"}, NOON)
+        DynamoBudgetLedger(*place).write_budget_message(
+            _BUDGET, {"sns": to_json(_BUDGET_NOTICE)}, NOON
+        )
         registry = DynamoMemberRegistry(*place)
         registry.record_seen(_MEMBER, NOON, 1)
         registry.add_denial(_MEMBER, Denial(NOON, NOON, ("sts:AssumeRole",), "no such role"))
