@@ -87,6 +87,7 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m tools.pages.schemas
 	@$(RUN)/python -m tools.pages.policy
 	@$(RUN)/python -m tools.pages.commands
+	@$(RUN)/python -m tools.pages.example_report
 
 picture: $(READY) ## takes the README's picture of the example company's report; needs Chromium
 	@$(RUN)/python -m tools.screenshot

@@ -29,12 +29,13 @@ def tab() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Writes the pages: of 300 jobs, of one job, and of hostile ones."""
+    """Writes the pages: of 300 jobs, of families with one change, of one job, and hostile ones."""
     folder = tmp_path_factory.mktemp("reports")
     recorded = reports.RECORDINGS / "composed-g4dn-12xlarge.json"
     contents: dict[str, AccountReport | JobReport] = {
         "account": reports.large_account_report(300, 200),
         "job": recorded_report(recorded, audit_recording(recorded, Policy())),
+        "grouped": reports.grouped_report(),
         "hostile-account": reports.hostile_account(),
         "hostile-job": reports.hostile_job(),
     }

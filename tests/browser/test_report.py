@@ -8,7 +8,7 @@ import pytest
 from local.chromium import Browser
 from tests.browser.conftest import DESK, PHONE, Open, header_cell
 
-NAMES = ("account", "job", "hostile-account", "hostile-job")
+NAMES = ("account", "job", "grouped", "hostile-account", "hostile-job")
 _OPEN_ALL = """new Promise((done) => {
   document.querySelectorAll("details").forEach((one) => { one.open = true; });
   setTimeout(done, 200);
@@ -44,6 +44,39 @@ def test_on_a_phone_each_amount_stays_in_its_tile(opened: Open, name: str) -> No
     beyond = f"{amounts}.filter(e => e.scrollWidth > e.clientWidth).length"
     assert tab.run(f"{amounts}.length") == 1
     assert tab.run(beyond) == 0
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("name", NAMES)
+def test_code_is_never_broken(opened: Open, name: str, size: tuple[int, int]) -> None:
+    """Each line of code, and each value of a headline, is one line; a long one scrolls."""
+    tab = opened(name, size)
+    tab.run(_OPEN_ALL)
+    assert tab.run(_BROKEN_CODE) == []
+    assert tab.run(_WIDER) is False
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_code_of_a_card_is_read_without_scrolling(opened: Open, size: tuple[int, int]) -> None:
+    """This holds for the two cards with an instance type and with a flag."""
+    tab = opened("grouped", size)
+    codes = '[...document.querySelectorAll(".card pre")].filter(e => e.offsetParent)'
+    assert tab.run(f"{codes}.length") == 2
+    assert tab.run(f"{codes}.filter(e => e.scrollWidth > e.clientWidth).length") == 0
+
+
+def test_a_family_of_a_card_shows_its_jobs(opened: Open) -> None:
+    """Its list is folded, and opens by keyboard."""
+    tab = opened("grouped")
+    families = '[...document.querySelectorAll(".card li .pick")]'
+    assert tab.run(f"{families}.filter(e => e.checkVisibility()).length") == 0
+    tab.run('document.querySelector(".card summary").focus()')
+    tab.press("Enter")
+    assert tab.run(f"{families}.filter(e => e.checkVisibility()).length") == 14
+    tab.run(f"{families}[3].click()")
+    shown = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
+    names = tab.run(f"{shown}.map(row => row.cells[0].textContent)")
+    assert names == ["model-with-a-long-name-03-0"]
 
 
 def test_the_content_security_policy_blocks_added_content(opened: Open) -> None:
@@ -92,7 +125,7 @@ def test_everything_works_with_the_keyboard(opened: Open) -> None:
     assert tab.run(_FOCUSED) == "Lost"
     tab.press("Enter")
     assert tab.run(f'{header_cell("Lost")}.getAttribute("aria-sort")') == "descending"
-    tab.run('document.querySelector(".pick").focus()')
+    tab.run('document.querySelector(".bars .pick").focus()')
     tab.press(" ")
     assert tab.run('document.querySelector(".chip").hidden') is False
     tab.run('document.querySelector("details.job > summary").focus()')
@@ -148,7 +181,7 @@ def test_hostile_names_stay_text(opened: Open, name: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["account", "job"])
+@pytest.mark.parametrize("name", ["account", "grouped", "job"])
 def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
     """Each text has a contrast of at least 4.5 to 1 (WCAG 2.2 AA)."""
     tab = opened(name, scheme=scheme)
@@ -174,7 +207,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
     assert (tab.run(background), tab.run(label)) == (dark_background, "Light")
 
 
-@pytest.mark.parametrize("name", ["account", "job"])
+@pytest.mark.parametrize("name", ["account", "grouped", "job"])
 def test_a_page_prints(opened: Open, name: str) -> None:
     """It prints on white, without controls, and wide tables fit the page."""
     tab = opened(name)
@@ -218,6 +251,13 @@ def test_the_page_works_without_its_script(tab: Browser, pages: dict[str, Path])
         tab.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
+_BROKEN_CODE = """[...document.querySelectorAll("code, .value")]
+  .filter(e => e.checkVisibility()).filter((e) => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top))).size;
+    return lines > e.textContent.split("\\n").length;
+  }).map(e => e.textContent)"""
 _LOW_CONTRAST = """(() => {
   const part = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
   const parsed = (text) => text.match(/[\\d.]+/g).map(Number);

@@ -102,7 +102,7 @@ def test_the_recommendations_are_those_of_the_page(run: Run, company: Path) -> N
         page = report.assemble_account_report(
             source, period, None, heads, left_out, example.LAST_DAY
         )
-    cards = [(card.family, card.fix.finding["rule"]) for card in page.top_changes]
+    cards = [(card.example.family, card.example.fix.finding["rule"]) for card in page.top_changes]
     assert cards == [(family, first[family]) for family in families][:3]
 
 

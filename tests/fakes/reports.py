@@ -1,17 +1,20 @@
 """Sample reports: of thousands of jobs, and with hostile text in every field."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.audit.record import AuditEntry, Detail
 from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
@@ -214,3 +217,52 @@ def _with(value: object, text: str) -> object:
     if isinstance(value, list):
         return [_with(inner, text) for inner in value]
     return text if isinstance(value, str) else value
+
+
+class FamilyRuns(Struct, frozen=True):
+    """A family with `runs` runs a day apart, each with one equal finding of `usd` USD.
+
+    `fix`: the parameters that change. `changes`: other keys of the finding.
+    """
+
+    family: str
+    rule: str
+    usd: Decimal | None
+    fix: Sequence[FixDocument] = ()
+    runs: int = 1
+    changes: Mapping[str, Any] = {}
+
+
+def families_report(families: Sequence[FamilyRuns], days: int = 30) -> AccountReport:
+    """Returns the report of these families."""
+    entries = []
+    runs = [(row, day) for row in families for day in range(row.runs)]
+    for row, day in runs:
+        finding = documents.finding(
+            row.rule, saving_usd=row.usd, fix=[*row.fix], alternatives=[], **row.changes
+        )
+        ended_at = FIRST + timedelta(days=day)
+        job = {
+            "name": f"{row.family.rpartition('/')[2]}-{day}",
+            "family": row.family,
+            "created_at": ended_at - timedelta(hours=2),
+            "started_at": ended_at - timedelta(hours=2),
+            "ended_at": ended_at,
+        }
+        audit = documents.document(job=job, findings=[finding])
+        entries.append(entry_of(audit, run_summary(instance_type=_TYPES[0], instance_count=1)))
+    return report_of(entries, days)
+
+
+def grouped_report() -> AccountReport:
+    """Returns the report of 14 families with one change, and of more possible dollars."""
+    smaller = documents.fix("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g4dn.4xlarge")
+    spot = documents.fix("EnableManagedSpotTraining", old=False, new=True)
+    training = "training/pytorch-training/train.py"
+    names = [f"{training}/model-with-a-long-name-{number:02d}" for number in range(14)]
+    return families_report(
+        [
+            *(FamilyRuns(name, "old-generation", Decimal("1.21"), (smaller,)) for name in names),
+            FamilyRuns(f"{training}/large", "spot-not-used", Decimal(900), (spot,), runs=3),
+        ]
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
@@ -54,7 +55,7 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
     is_group = len(change.families) > 1
     families_text = f" in {len(change.families):,} families" if is_group else None
     example_link = tag("a", example.fix.job, href=f"#j{example.summary_index}")
-    caveats = {_caveat(family.fix.finding) for family in change.families}
+    caveats = Counter(_caveat(family.fix.finding) for family in change.families)
     step, *_ = finding.alternatives or (("", ()),)
     return tag(
         "article",
@@ -64,7 +65,7 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
         None if change.is_counted else tag("p", _TRIAL_NOTE, class_="note"),
         _families(report, change, has_caveats=len(caveats) > 1) if is_group else None,
         tag("p", ("E.g. ", example_link, ": ") if is_group else None, finding.summary),
-        _caveat_line(example.fix.finding, is_group=len(caveats) > 1),
+        _caveat_line(caveats),
         tag("div", code_blocks(kind, step[1], width=_CODE_WIDTH), class_="fix")
         if step[1]
         else step_text(step[0]),
@@ -163,10 +164,14 @@ def _caveat(finding: FindingDocument) -> str:
     return caveat if not caveat or caveat.endswith(".") else f"{caveat}."
 
 
-def _caveat_line(finding: FindingDocument, *, is_group: bool) -> Markup | None:
-    caveat = _caveat(finding)
-    label = "Caveat of this job: " if is_group else "Caveat: "
-    return tag("p", tag("strong", label), caveat, class_="caution") if caveat else None
+def _caveat_line(caveats: Counter[str]) -> Markup | None:
+    """Returns the caveat of most families. `caveats`: the number of families with each."""
+    caveat, count = max(caveats.items(), key=lambda item: (bool(item[0]), item[1]))
+    if not caveat:
+        return None
+    label = f"Caveat in {count:,} of {caveats.total():,} families: "
+    label = label if len(caveats) > 1 else "Caveat: "
+    return tag("p", tag("strong", label), caveat, class_="caution")
 
 
 def _rules(report: AccountReport, change: TopChange, example_link: Child) -> Iterator[Markup]:
@@ -179,8 +184,8 @@ def _rules(report: AccountReport, change: TopChange, example_link: Child) -> Ite
         jobs = sum(_sums(report, family).jobs for family in families)
         example: Sequence[Child] = ()
         if example_link:
-            example = (", e.g. " if findings > 1 else ": ", example_link)
-        found = f"in {findings:,} of {count_text(jobs, 'job')}"
+            example = (", e.g. " if findings > 1 else " ", example_link)
+        found = f"({findings:,} of {count_text(jobs, 'job')})"
         # without a parameter, the title is the headline
-        name = rule_with_title(rule, report.rules if families[0].fix.finding["fix"] else {})
-        yield tag("p", name, f" {found}", *example, class_="note")
+        explanations = report.rules if families[0].fix.finding["fix"] else {}
+        yield tag("p", rule_with_title(rule, explanations), f" {found}", *example, class_="note")
