@@ -11,6 +11,7 @@ from hypothesis import given
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.money import format_usd as dollars
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
 from sageaudit.output.html.contents import AccountReport, JobReport, RuleExplanation
@@ -161,6 +162,8 @@ def test_words_and_rules_are_explained_where_they_stand(account: AccountReport) 
     body = join(account_body(account))
     for word in ("Judged", "Derived", "High, medium, low"):
         assert f"<dt>{word}</dt>" in body
+    limits = Policy().severity
+    assert f"from ${limits.high_usd}, from ${limits.medium_usd}, or less" in body
     for rule, title in (
         ("idle-tail", "The instances are idle after their work is done."),
         ("gpu-underused", "The GPU works little."),

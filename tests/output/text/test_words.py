@@ -1,9 +1,11 @@
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from sageaudit.output.text.words import (
     assignment_line,
+    changed_value,
     count_text,
     format_number,
     key_label,
@@ -11,6 +13,7 @@ from sageaudit.output.text.words import (
     setting_text,
     value_text,
 )
+from tests.fakes.documents import fix
 
 
 def test_count_text() -> None:
@@ -75,3 +78,43 @@ def test_fix_lines() -> None:
 def test_setting_text(value: object, expected: str) -> None:
     """Values look as in a request's JSON."""
     assert setting_text(value) == expected
+
+
+TYPE = ("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g4dn.xlarge")
+COUNT = ("ResourceConfig.InstanceCount", 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("fixes", "expected"),
+    [
+        ([TYPE], ("", "ml.p3.2xlarge", "ml.g4dn.xlarge", 0)),
+        ([COUNT, TYPE], ("", "4 x ml.p3.2xlarge", "2 x ml.g4dn.xlarge", 0)),
+        ([COUNT], ("InstanceCount", "4", "2", 0)),
+        ([("InputDataConfig[a].InputMode", "File", None)], ("InputMode", "File", "removed", 0)),
+        (
+            [("RetryStrategy.MaximumRetryAttempts", None, 3)],
+            ("MaximumRetryAttempts", "not set", "3", 0),
+        ),
+        (
+            [
+                ("CheckpointConfig.S3Uri", None, "s3://a"),
+                ("EnableManagedSpotTraining", False, True),
+            ],
+            ("EnableManagedSpotTraining", "false", "true", 1),
+        ),
+    ],
+)
+def test_a_changed_value_is_the_instances_or_what_was_set_before(
+    fixes: list[tuple[str, Any, Any]], expected: tuple[str, str, str, int]
+) -> None:
+    """The other parameters are counted."""
+    value = changed_value([fix(*parameter) for parameter in fixes])
+    assert (value.name, value.old, value.new, value.others) == expected
+
+
+def test_a_changed_value_is_short_and_needs_a_parameter() -> None:
+    """A long value is cut in the middle."""
+    value = changed_value([fix("Environment.A", "x" * 100, "y" * 100)])
+    assert len(value.old) <= 32
+    with pytest.raises(ValueError, match="no parameter"):
+        changed_value([])

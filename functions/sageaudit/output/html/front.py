@@ -116,7 +116,7 @@ def _tiles(report: AccountReport) -> Markup:
         ("judged", "Judged", judged_text, f"{judged_share_text}{judged_jobs(total)}"),
         ("lost", "Lost", str(amounts.lost), note(lost_share_text, "lost")),
         (
-            "possible more" if has_more_possible else "possible",
+            "possible larger" if has_more_possible else "possible",
             "Possible",
             str(amounts.possible),
             possible_note,
