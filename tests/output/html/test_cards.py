@@ -89,6 +89,12 @@ def test_a_rule_without_a_parameter_has_its_own_words_as_headline() -> None:
     assert card.count("The instances are idle") == 1
 
 
+def test_a_first_step_comes_before_the_code() -> None:
+    """The card has both."""
+    [card] = cards_of(families_report([family("a", "6", SMALLER, first_step="Look first")]))
+    assert "First step: Look first.sdk-v3ModelTrainer(" in card
+
+
 @pytest.mark.parametrize(
     ("families", "amount"),
     [
@@ -168,9 +174,9 @@ def test_equal_changes_are_searched_in_the_most_wasteful_families() -> None:
     """The page says if there are more."""
     rows = [family(f"f{index}", "1", SMALLER) for index in range(MAX_CARD_FAMILIES + 1)]
     text = change_cards(families_report(rows)) or ""
-    assert "From the 100 of 101 families with the most dollars." in text
+    assert "At most 100 of 101 families are in the cards, those with the most dollars." in text
     assert "in 100 families" in text
-    assert "families with the most dollars" not in (change_cards(families_report(rows[1:])) or "")
+    assert "At most" not in (change_cards(families_report(rows[1:])) or "")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

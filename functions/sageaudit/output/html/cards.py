@@ -19,7 +19,7 @@ from sageaudit.output.html.legend import rule_with_title
 from sageaudit.output.html.markup import Child, Markup, breakable_path, join, tag
 from sageaudit.output.html.page import code_blocks, section, step_text
 from sageaudit.output.text.amounts import rule_amounts
-from sageaudit.output.text.finding import make_finding_parts, short_caveat
+from sageaudit.output.text.finding import FindingParts, make_finding_parts, short_caveat
 from sageaudit.output.text.money import ROUND_DOWN, Figure, sum_figures
 from sageaudit.output.text.words import capitalised, changed_value, count_text
 from sageaudit.structs import replace
@@ -45,7 +45,10 @@ def _limit_note(report: AccountReport) -> str | None:
     wasteful = sum(1 for sums in report.family_sums.sums.values() if sums.waste_usd)
     if wasteful <= MAX_CARD_FAMILIES:
         return None
-    return f"From the {MAX_CARD_FAMILIES} of {wasteful:,} families with the most dollars."
+    return (
+        f"At most {MAX_CARD_FAMILIES} of {wasteful:,} families are in the cards, those with the"
+        " most dollars."
+    )
 
 
 def _card(report: AccountReport, change: TopChange) -> Markup:
@@ -56,7 +59,6 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
     families_text = f" in {len(change.families):,} families" if is_group else None
     example_link = tag("a", example.fix.job, href=f"#j{example.summary_index}")
     caveats = Counter(_caveat(family.fix.finding) for family in change.families)
-    step, *_ = finding.alternatives or (("", ()),)
     return tag(
         "article",
         tag("h3", _headline(report, example), tag("span", families_text, class_="dim")),
@@ -66,12 +68,19 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
         _families(report, change, has_caveats=len(caveats) > 1) if is_group else None,
         tag("p", ("E.g. ", example_link, ": ") if is_group else None, finding.summary),
         _caveat_line(caveats),
-        tag("div", code_blocks(kind, step[1], width=_CODE_WIDTH), class_="fix")
-        if step[1]
-        else step_text(step[0]),
+        _fix(finding, kind),
         _rules(report, change, None if is_group else example_link),
         class_="card",
     )
+
+
+def _fix(finding: FindingParts, kind: str) -> Iterator[Markup | None]:
+    """Yields the first step, if there is one, and the code of the first fix."""
+    for heading, parameters in finding.alternatives:
+        if parameters:
+            yield tag("div", code_blocks(kind, parameters, width=_CODE_WIDTH), class_="fix")
+            return
+        yield step_text(heading)
 
 
 def _headline(report: AccountReport, example: FamilyChange) -> Child:

@@ -29,13 +29,12 @@ from sageaudit.output.html.markup import (
     tag_pieces,
 )
 from sageaudit.output.text.finding import FindingParts, finding_parts
-from sageaudit.output.text.fix_code import DIALECTS, fix_text
+from sageaudit.output.text.fix_code import CODE_WIDTH, DIALECTS, fix_text
 from sageaudit.output.text.untrusted import cut_middle
 from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
-_CODE_WIDTH = 88
 _ITEM = re.compile(r" - (?=[A-Z])")
 """What begins an item of a list in the text of a first step."""
 _SHAPES: Mapping[str, str] = {
@@ -234,9 +233,7 @@ def step_text(text: str) -> Markup | None:
     return join([tag("p", tag("strong", paragraph)), listed]) if paragraph else None
 
 
-def code_blocks(
-    kind: str, parameters: Sequence[FixDocument], *, width: int = _CODE_WIDTH
-) -> Markup:
+def code_blocks(kind: str, parameters: Sequence[FixDocument], *, width: int = CODE_WIDTH) -> Markup:
     """Returns the parameters as code to paste, in each dialect.
 
     `kind`: the value of a JobKind. `width`: the length from which a call has several lines.

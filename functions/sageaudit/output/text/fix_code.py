@@ -72,7 +72,8 @@ _MAPPING = "{}"
 _LIST = "[]"
 _BRACKETS = {_MAPPING: ("{", "}"), _LIST: ("[", "]")}
 _PART = re.compile(r"([\w.]+)(?:\[(\w+)\]|\{(\*|\w+)\})?(?::(\w+|\{\}))?\Z")
-_WIDTH = 88
+CODE_WIDTH = 88
+"""The length from which a call has a line for each argument."""
 _INDENT = "    "
 _BEYOND_16_BITS = 0xFFFF
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -117,7 +118,7 @@ class MappedParameter(Struct, frozen=True):
 
 
 def fix_text(
-    kind: str, fix: Sequence[FixDocument], dialect: Dialect, *, width: int = _WIDTH
+    kind: str, fix: Sequence[FixDocument], dialect: Dialect, *, width: int = CODE_WIDTH
 ) -> str:
     """Returns the fix as source code, or "" for an empty fix. `kind`: the value of a JobKind.
 
