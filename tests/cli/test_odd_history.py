@@ -33,8 +33,9 @@ ARGUMENTS = {
     "show": ("b",),
 }
 """What a command needs beside its history; a new command without arguments is run as it is."""
-NOT_RUN = {"audit", "scan", "reconcile", "check", "doctor"}
-"""They need AWS or another file beside the history."""
+NOT_RUN = {"audit", "scan", "reconcile", "check", "doctor", "mcp"}
+"""They need AWS or another file beside the history; mcp serves until its input ends, and has tests
+of its own."""
 
 
 def reading_commands() -> Iterator[tuple[str, ...]]:
