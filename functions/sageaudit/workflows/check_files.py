@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -61,28 +60,23 @@ def make_checker(
     )
 
 
-def check_file(checker: RequestChecker, path: str) -> CheckedFile:
-    """Checks all requests of a file. Raises BadUsage if it has none or cannot be read."""
+def check_file(checker: RequestChecker, path: str, content: bytes | None = None) -> CheckedFile:
+    """Checks all requests of a file. Raises BadUsage if it has none or cannot be read.
+
+    `content`: the file's content at another time; None reads the file.
+    """
     name = text_file.display_name(path)
     try:
-        request = request_file.read(path, reject_non_request)
+        request = (
+            request_file.read(path, reject_non_request)
+            if content is None
+            else request_file.parse(path, content, reject_non_request)
+        )
         return checker.check_file(request.name, request.document, request.line_numbers)
     except MalformedData as error:
         raise BadUsage(f"{name}: {error}") from error
     except RecursionError as error:
         raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
-
-
-def _check_version(checker: RequestChecker, path: str, content: bytes) -> CheckedFile:
-    """Checks another version of a file. Raises BadUsage, with the file's name, if it has none."""
-    with tempfile.TemporaryDirectory() as folder:
-        version = Path(folder) / Path(path).name
-        version.write_bytes(content)
-        try:
-            checked = check_file(checker, str(version))
-        except BadUsage as error:
-            raise BadUsage(str(error).replace(str(version), path)) from error
-    return {**checked, "file": path}
 
 
 def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None) -> FileCheck:
@@ -96,7 +90,7 @@ def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None
     earlier_document, base_error = None, None
     if base and content is not None:
         try:
-            earlier_document = _check_version(checker, path, content)
+            earlier_document = check_file(checker, path, content)
         except BadUsage as error:
             base_error = f"at {base.name}: {error}"
     result = FileCheck(

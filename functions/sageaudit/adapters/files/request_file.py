@@ -85,8 +85,16 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     `check_keys` raises MalformedData for a list, or for an object with wrong keys. Before a large
     file is parsed, `check_keys` is called with its first keys.
     """
+    return _parse(path, text_file.read_text(path, _HINT), check_keys)
+
+
+def parse(path: str, content: bytes, check_keys: Callable[[Any], None]) -> RequestFile:
+    """Parses another content of a file. Arguments and errors: see `read`."""
+    return _parse(path, text_file.decode_text(content, path, _HINT), check_keys)
+
+
+def _parse(path: str, text: str, check_keys: Callable[[Any], None]) -> RequestFile:
     name = text_file.display_name(path)
-    text = text_file.read_text(path, _HINT)
     if _TERRAFORM_CODE.match(text, 0, _FIRST_PART):
         raise BadUsage(f"{name}: is Terraform code: plan it, and give `terraform show -json PLAN`")
     is_plan = False

@@ -62,15 +62,25 @@ def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
     name = display_name(path)
     try:
         content = _read_bytes(path, hint)
+    except OSError as error:
+        raise BadUsage(f"{name}: cannot be read ({error.strerror})") from error
+    except _Unreadable as error:
+        raise BadUsage(f"{name}: {error}") from error
+    return decode_text(content, path, hint, may_be_empty=may_be_empty)
+
+
+def decode_text(content: bytes, path: str, hint: str, *, may_be_empty: bool = False) -> str:
+    """Returns the text of a file's content. `path`, `hint` and errors: see `read_text`."""
+    try:
+        if len(content) > MAX_BYTES:
+            raise _Unreadable(f"is larger than {MAX_BYTES // 2**20} MB: {hint}")
         if content.startswith(_GZIP_MAGIC):
             content = _unpack(content)
         if not content.strip() and not may_be_empty:
             raise _Unreadable(f"is empty: {hint}")
         return _decode(content, path, hint)
-    except OSError as error:
-        raise BadUsage(f"{name}: cannot be read ({error.strerror})") from error
     except _Unreadable as error:
-        raise BadUsage(f"{name}: {error}") from error
+        raise BadUsage(f"{display_name(path)}: {error}") from error
 
 
 class TextDocument(Struct, frozen=True):
@@ -121,7 +131,7 @@ class _Unreadable(Exception):
 
 
 def _read_bytes(path: str, hint: str) -> bytes:
-    """Reads at most MAX_BYTES. Raises _Unreadable or OSError."""
+    """Reads at most one byte more than MAX_BYTES. Raises _Unreadable or OSError."""
     if path == STDIN:
         content = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
@@ -134,8 +144,6 @@ def _read_bytes(path: str, hint: str) -> bytes:
             raise _Unreadable(f"is not a regular file: {hint}")
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise _Unreadable(f"is larger than {MAX_BYTES // 2**20} MB: {hint}")
     return content
 
 
