@@ -46,6 +46,13 @@ tag = "team=vision"
 min_month_severity = "medium"
 min_usd_per_month = 12.5
 to = ["vision", "finance"]
+[[budget]]
+name = "vision \\u2028"
+tag = "project=vision"
+usd_per_month = 812.405
+to = ["finance"]
+[[budget]]
+usd_per_month = 5000
 [watch]
 usd_per_hour = 12.5
 idle_minutes = 60
@@ -118,6 +125,7 @@ def test_what_is_read_is_what_was_parsed(tmp_path: Path, text: str) -> None:
         "overrides",
         "channels",
         "routes",
+        "budgets",
         "require",
     ):
         assert repr(getattr(again, name)) == repr(getattr(policy, name))
