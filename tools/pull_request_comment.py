@@ -37,7 +37,7 @@ def main() -> None:
     try:
         own_login = _own_login()
         comment = next(
-            (found for found in _comments(comments_path) if _is_own(found, marker, own_login)), None
+            (row for row in _comments(comments_path) if _is_own(row, marker, own_login)), None
         )
         if comment is not None:
             path = f"/repos/{os.environ['GITHUB_REPOSITORY']}/issues/comments/{comment['id']}"

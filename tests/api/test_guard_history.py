@@ -82,7 +82,7 @@ class FakeHistory:
         return sageaudit.AuditHistory(HistorySource(source, source, "fake"))
 
 
-def said(written: list[str]) -> str:
+def printed_text(written: list[str]) -> str:
     """Returns all texts in one line."""
     return " ".join("".join(written).split())
 
@@ -93,7 +93,9 @@ def test_the_history_says_what_the_family_usually_costs(
     written: list[str] = []
     with sageaudit.guard(client, history=history, write=written.append):
         client.create_training_job(**AGAIN)
-    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in said(written)
+    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in printed_text(
+        written
+    )
     assert aws.sent == ["CreateTrainingJob"]
 
 
@@ -101,7 +103,7 @@ def test_a_new_family_is_its_first_run(client: Any, history: sageaudit.AuditHist
     written: list[str] = []
     with sageaudit.guard(client, history=history, write=written.append):
         train(client)
-    assert "First run of its family" in said(written)
+    assert "First run of its family" in printed_text(written)
 
 
 def test_the_usual_cost_counts_where_the_highest_is_not_known(client: Any, aws: Aws) -> None:
@@ -119,7 +121,7 @@ def test_the_usual_cost_counts_where_the_highest_is_not_known(client: Any, aws: 
     transform(max_usd=81)
     transform(max_usd=50, account=None)
     assert len(aws.sent) == 2
-    assert "The history cannot be read without account" in said(written)
+    assert "The history cannot be read without account" in printed_text(written)
 
 
 def test_a_history_that_hangs_costs_a_call_its_second_once(
@@ -131,8 +133,8 @@ def test_a_history_that_hangs_costs_a_call_its_second_once(
         train(client)
         train(client, {"TrainingJobName": "train-2"})
         assert fake.reads == 1
-        assert said(written).count("The history did not answer within one second") == 2
-        assert said(written).count("At most $0.24") == 2
+        assert printed_text(written).count("The history did not answer within one second") == 2
+        assert printed_text(written).count("At most $0.24") == 2
         fake.answers.set()
         for thread in threading.enumerate():
             if thread.name == "sageaudit-history":
@@ -166,7 +168,9 @@ def test_a_locked_file_does_not_stop_a_call(client: Any, aws: Aws, path: Path, q
             for thread in threading.enumerate():
                 if thread.name == "sageaudit-history":
                     thread.join()
-    assert "The history did not answer within one second, so it was not used." in said(written)
+    assert "The history did not answer within one second, so it was not used." in printed_text(
+        written
+    )
     assert aws.sent == ["CreateTrainingJob"]
 
 
@@ -186,8 +190,8 @@ def test_a_history_that_fails_is_not_used(
     written: list[str] = []
     with sageaudit.guard(client, history=FakeHistory(error).opened(), write=written.append):
         train(client)
-    assert f"The history was not used: {reason}." in said(written)
-    assert "At most $0.24" in said(written)
+    assert f"The history was not used: {reason}." in printed_text(written)
+    assert "At most $0.24" in printed_text(written)
     assert aws.sent == ["CreateTrainingJob"]
 
 
@@ -197,5 +201,5 @@ def test_a_closed_history_is_not_used(client: Any, aws: Aws, path: Path) -> None
     written: list[str] = []
     with sageaudit.guard(client, history=history, write=written.append):
         train(client)
-    assert "The history was not used: " in said(written)
+    assert "The history was not used: " in printed_text(written)
     assert aws.sent == ["CreateTrainingJob"]

@@ -31,8 +31,10 @@ from sageaudit.workflows import check_files
 _REQUIREMENT_RULE = "requirement-not-met"
 _PRINTED = "sageaudit_printed"
 """The key in a call's context under which guards remember what they have printed about it."""
-_HEADINGS = _HEADING, _FAULT_HEADING = "sageaudit: ", "sageaudit could not check "
+_HEADING = "sageaudit: "
+_FAULT_HEADING = "sageaudit could not check "
 _WIDTH = 80
+_REQUIRE_EXAMPLE = '{"EnableManagedSpotTraining": True, "Tags.team": "set"}'
 _FIRST_REQUEST = {
     "TrainingJobName": "first",
     "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
@@ -230,7 +232,7 @@ def _process() -> Any:
 
 
 def _format_line(line: str) -> str:
-    if line.startswith(_HEADINGS):
+    if line.startswith((_HEADING, _FAULT_HEADING)):
         return for_terminal(line)
     if line.startswith(" "):  # an assignment to copy
         return f"    {for_terminal(line)}"
@@ -262,13 +264,12 @@ def _with_requirements(policy: Policy, require: Mapping[str, Any] | None) -> Pol
     if require is None:
         return policy
     if not isinstance(require, Mapping):
-        raise BadUsage(f"require={require!r} is not a table of settings, such as {_EXAMPLE}")
+        raise BadUsage(
+            f"require={require!r} is not a table of settings, such as {_REQUIRE_EXAMPLE}"
+        )
     requirements = parse_requirements(TableReader(require, ("require",)))
     return replace(
         policy,
         require={**policy.require, **requirements},
         disabled_rules=policy.disabled_rules - {_REQUIREMENT_RULE},
     )
-
-
-_EXAMPLE = '{"EnableManagedSpotTraining": True, "Tags.team": "set"}'

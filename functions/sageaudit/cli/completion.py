@@ -20,7 +20,9 @@ from sageaudit.output.text.words import format_number
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 """Returns the values that begin with the last argument, the text that was typed."""
-_ID_START = re.compile(r"SA\d*", re.IGNORECASE)
+_MANY = 99
+"""More names than any list has."""
+_ID_START = re.compile(r"SA\d*", re.ASCII | re.IGNORECASE)
 
 
 def complete_words(words: Iterable[str]) -> Completer:
@@ -33,14 +35,14 @@ def complete_words(words: Iterable[str]) -> Completer:
 
 
 def complete_list(
-    get_names: Callable[[click.Context], Iterable[str]], length: int = 99
+    get_names: Callable[[click.Context], Iterable[str]], length: int = _MANY
 ) -> Completer:
     """Returns a completer of lists such as `a,b,c`, of at most `length` names, each once."""
 
     def complete(ctx: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
         head, comma, last = typed.rpartition(",")
         chosen = head.split(",") if head else []
-        if length is not None and len(chosen) >= length:
+        if len(chosen) >= length:
             return []
         names = (name for name in get_names(ctx) if name not in chosen)
         return [CompletionItem(f"{head}{comma}{item.value}") for item in _items(names, last)]
@@ -80,7 +82,7 @@ def complete_rules(_: click.Context, __: click.Parameter, typed: str) -> list[Co
     from sageaudit.rules import catalogue  # noqa: PLC0415 - few completions name a rule
 
     outlines = catalogue.outlines()
-    if (typed[:2].upper() == "SA" and typed[2:].isdecimal()) or typed.upper() == "SA":
+    if _ID_START.fullmatch(typed):
         titles = {outline.id: f"{outline.name}: {outline.title}" for outline in outlines}
     else:
         titles = {outline.name: outline.title for outline in outlines}

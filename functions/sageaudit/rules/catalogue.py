@@ -42,14 +42,14 @@ def outlines() -> list[RuleOutline]:
 
     An import of all rules takes too long for a shell's completion.
     """
-    found = []
+    rule_outlines = []
     for folder in resources.files(rules).iterdir():
         for module in folder.iterdir() if folder.is_dir() else ():
             source = module.read_text("utf-8") if module.name.endswith(".py") else ""
             if match := _OUTLINE.match(source):
                 name = module.name.removesuffix(".py").replace("_", "-")
-                found.append(RuleOutline(name, match["id"], match["title"]))
-    return sorted(found, key=lambda outline: outline.id)
+                rule_outlines.append(RuleOutline(name, match["id"], match["title"]))
+    return sorted(rule_outlines, key=lambda outline: outline.id)
 
 
 @cache

@@ -51,12 +51,12 @@ class _Families(Struct, frozen=True):
             for rule, rule_sums in sums.rules.items()
             if name and order(rule_sums) > 0
         )
-        found: set[str] = set()
+        families_with_change: set[str] = set()
         for _, name, rule in ranked:
-            if name in found or not (change := self._change(name, rule)):
+            if name in families_with_change or not (change := self._change(name, rule)):
                 continue
             if Bucket(change.fix.finding["bucket"]).is_counted is is_counted:
-                found.add(name)
+                families_with_change.add(name)
                 yield change
 
     def _change(self, family: str, rule: str) -> FamilyChange | None:

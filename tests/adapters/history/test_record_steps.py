@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.record_steps import family_row, sum_differences, sum_rows
+from sageaudit.adapters.history.record_steps import audit_sum_rows, family_row, sum_differences
 from sageaudit.adapters.history.rows import make_summary
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
@@ -79,5 +79,5 @@ def test_a_run_that_none_is_compared_with_has_no_row_in_its_family() -> None:
 
 def test_a_day_is_a_day_in_utc() -> None:
     """Wherever the job's end was written down."""
-    row = next(sum_rows(head(job={"ended_at": "2026-11-21T02:00:00+05:00"})))
+    row = next(audit_sum_rows(head(job={"ended_at": "2026-11-21T02:00:00+05:00"})))
     assert row.day == DAY

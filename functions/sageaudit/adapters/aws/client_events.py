@@ -99,4 +99,4 @@ def _instances(kind: type) -> Iterator[Any]:
 
     `isinstance` would ask a lazy proxy for the class that it stands for, which may load anything.
     """
-    return (found for found in gc.get_objects() if issubclass(type(found), kind))
+    return (instance for instance in gc.get_objects() if issubclass(type(instance), kind))

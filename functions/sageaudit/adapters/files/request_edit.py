@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,12 @@ def edit_json(text: str, edits: Sequence[Edit]) -> str:
 
 def _scan(text: str) -> dict[Place, _Member]:
     """Returns the positions of each value, by its path. The path of the whole is `()`."""
-    tokens = _Tokens(text)
     members: dict[Place, _Member] = {}
     stack: list[tuple[Place, bool]] = []
     key: tuple[str | int, int, int] = ("", 0, 0)
     is_key_next = False
-    for word, start, end in tokens:
+    for token in TOKEN.finditer(text):
+        word, start, end = token[0], token.start(), token.end()
         if stack and is_key_next and word.startswith('"'):
             key, is_key_next = (json.loads(word), start, end), False
             continue
@@ -124,16 +124,6 @@ def _scan(text: str) -> dict[Place, _Member]:
             stack.append((place, word == "["))
             is_key_next = word == "{"
     return members
-
-
-class _Tokens(Struct, frozen=True):
-    """The tokens of a text, each with its start and end."""
-
-    text: str
-
-    def __iter__(self) -> Iterator[tuple[str, int, int]]:
-        for match in TOKEN.finditer(self.text):
-            yield match[0], match.start(), match.end()
 
 
 def _remove(text: str, members: dict[Place, _Member], place: Place) -> str:

@@ -158,7 +158,7 @@ def find_outdated(
     yield from (later_row.key for later_row in later_rows if later_row.has_missed(row))
 
 
-def sum_rows(summary: AuditSummary) -> Iterator[SumRow]:
+def audit_sum_rows(summary: AuditSummary) -> Iterator[SumRow]:
     """Yields what an audit adds to each scope of the daily sums."""
     day = as_utc(summary.ended_at).date()
     names: Mapping[Scope, Sequence[str | None]] = {
@@ -180,8 +180,8 @@ def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Ite
 
     Changes of zero are left out.
     """
-    changes = {row.place: row for row in sum_rows(summary)}
-    for row in sum_rows(previous) if previous is not None else ():
+    changes = {row.place: row for row in audit_sum_rows(summary)}
+    for row in audit_sum_rows(previous) if previous is not None else ():
         sums_now = changes[row.place].sums if row.place in changes else Sums()
         changes[row.place] = replace(row, sums=sums_now - row.sums)
     yield from (row for row in changes.values() if row.sums != Sums())

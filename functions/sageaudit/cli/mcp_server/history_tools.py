@@ -36,7 +36,7 @@ _ALL_ROWS = "1000"
 _AS_JSON = ("--output", "json")
 _ALL_AS_JSON = ("--all", *_AS_JSON)
 _RUN_FIELDS = ("job", "ended_at", "status", "family", "owner")
-_AMOUNTS = (*("total_usd", "avoidable_usd", "lost_usd", "waste_usd", "possible_usd", "idle_usd"),)
+_AMOUNTS = ("total_usd", "avoidable_usd", "lost_usd", "waste_usd", "possible_usd", "idle_usd")
 _AMOUNT_FACTS = ("spend_qualifier", "lost_up_to_usd")
 _JOB_FACTS = (
     *("arn", "account", "region", "kind", "severity", "judged", "instance_type"),

@@ -48,16 +48,26 @@ _STORED_NOTE = (
 _WIDTH = 100
 _MAX_CHILDREN = 10
 _MAX_CANDIDATES = 8
-_AUDIT_KEYS = ("schema", "judged", "not_judged", "avoidable_usd", "lost_usd", "lost_up_to_usd",
-               "possible_usd", "idle_capacity", "rollup", "unauditable")  # fmt: skip
-_JOB_KEYS = ("name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",
-             "started_at", "ended_at", "instances", "purchase", "tags")  # fmt: skip
-_BILL_KEYS = ("total_usd", "spend_qualifier", "complete", "missing", "estimated", "basis",
-              "price_kind")  # fmt: skip
-_FINDING_KEYS = ("rule", "id", "severity", "confidence", "bucket", "summary", "saving_usd",
-                 "saving_range_usd", "fix", "first_step", "caution")  # fmt: skip
-_REQUEST_KEYS = ("name", "label", "kind", "account", "region", "family", "instances", "cost",
-                 "history", "findings", "unreadable", "notes", "note")  # fmt: skip
+_AUDIT_KEYS = (
+    *("schema", "judged", "not_judged", "avoidable_usd", "lost_usd", "lost_up_to_usd"),
+    *("possible_usd", "idle_capacity", "rollup", "unauditable"),
+)
+_JOB_KEYS = (
+    *("name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at"),
+    *("started_at", "ended_at", "instances", "purchase", "tags"),
+)
+_BILL_KEYS = (
+    *("total_usd", "spend_qualifier", "complete", "missing", "estimated", "basis"),
+    "price_kind",
+)
+_FINDING_KEYS = (
+    *("rule", "id", "severity", "confidence", "bucket", "summary", "saving_usd"),
+    *("saving_range_usd", "fix", "first_step", "caution"),
+)
+_REQUEST_KEYS = (
+    *("name", "label", "kind", "account", "region", "family", "instances", "cost"),
+    *("history", "findings", "unreadable", "notes", "note"),
+)
 _JobName = Annotated[Name, Meta(description="The job's name or ARN.", min_length=1)]
 
 

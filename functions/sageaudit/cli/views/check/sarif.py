@@ -20,6 +20,7 @@ from sageaudit.cli.views.check.lines import finding_lines
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.rules import catalogue
+from sageaudit.rules.card import Rule
 from sageaudit.workflows.check.comparison import FileCheck
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -42,6 +43,7 @@ def sarif_document(file_checks: Sequence[FileCheck]) -> dict[str, Any]:
         (result for file_check in file_checks for result in _results(file_check)),
         key=lambda result: list(_LEVELS.values()).index(result["level"]),
     )
+    known_rules = {rule.info.id: rule for rule in catalogue.load()}
     rule_ids = list(dict.fromkeys(result["ruleId"] for result in results))
     indexes = {rule_id: index for index, rule_id in enumerate(rule_ids)}
     notifications = [note for file_check in file_checks for note in _notifications(file_check)]
@@ -56,7 +58,7 @@ def sarif_document(file_checks: Sequence[FileCheck]) -> dict[str, Any]:
         "name": "sageaudit",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(rule_id) for rule_id in rule_ids],
+        "rules": [_rule(rule_id, known_rules.get(rule_id)) for rule_id in rule_ids],
     }
     run = {
         "tool": {"driver": driver},
@@ -68,9 +70,7 @@ def sarif_document(file_checks: Sequence[FileCheck]) -> dict[str, Any]:
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule_id: str) -> dict[str, Any]:
-    rules = {rule.info.id: rule for rule in catalogue.load()}
-    rule = rules.get(rule_id)
+def _rule(rule_id: str, rule: Rule | None) -> dict[str, Any]:
     name = rule.info.name if rule else rule_id
     title = (rule.title if rule else _API_RULES.get(rule_id, rule_id)).rstrip(".") + "."
     help_text = f"{title} `sageaudit rules {name}` explains the rule." if rule else title
