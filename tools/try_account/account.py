@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -35,6 +35,11 @@ class Account(Struct, frozen=True):
     def client(self, service: str) -> Any:
         """Returns a boto3 client of the region."""
         return self.session.client(service, region_name=self.region)
+
+    def pages(self, service: str, call: str, key: str, **request: Any) -> Iterator[Any]:
+        """Yields the rows of all pages of a list. `key`: the key of the rows in an answer."""
+        for page in self.client(service).get_paginator(call).paginate(**request):
+            yield from page.get(key, ())
 
     def poll(self, probe: Callable[[], T | None], *, limit_s: float, every_s: float) -> T | None:
         """Returns the first answer of `probe` that is not None; None if the time is over."""

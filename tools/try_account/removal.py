@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -41,7 +40,7 @@ def find_stacks(account: Account) -> tuple[list[str], list[str]]:
     The second list has the errors of what could not be listed.
     """
     errors: dict[str, str] = {}
-    names = {stack_name(found) for _, found in _find_all(account, PREFIX, errors)}
+    names = {stack_name(name) for _, name in _find_all(account, PREFIX, errors)}
     return sorted(filter(None, names)), [f"{name}: {why}" for name, why in errors.items()]
 
 
@@ -64,7 +63,7 @@ def remove(account: Account, stack: str) -> list[str]:
         # DynamoDB and SQS list what they delete for up to a minute. A request that Ctrl-C cut off
         # may have created something after it was looked for.
         account.poll(are_all_removed, limit_s=_LAST_LIMIT_S, every_s=_EVERY_S)
-    left = [f"{label} {found}" for label, found in _find_all(account, stack, errors)]
+    left = [f"{label} {name}" for label, name in _find_all(account, stack, errors)]
     known = [f"{name}: {reason}" for name, reason in errors.items()]
     return known + [name for name in left if name not in errors]
 
@@ -74,17 +73,17 @@ def _remove_kind(
 ) -> None:
     """Removes all of a kind, and adds what cannot be removed to `errors`, with the reason."""
     try:
-        found_ids = list(kind.find(account, stack))
+        resource_ids = list(kind.find(account, stack))
     except AWS_ERRORS as error:
         errors[kind.label] = str(error)
         return
-    for found in found_ids:
-        name = f"{kind.label} {found}"
+    for resource_id in resource_ids:
+        name = f"{kind.label} {resource_id}"
         if name not in announced:
             account.say(f"removing {name}")
             announced.add(name)
         try:
-            kind.delete(account, found)
+            kind.delete(account, resource_id)
         except (*AWS_ERRORS, TimeoutError) as error:
             if not any(code in error_code(error) for code in _REMOVED):
                 errors[name] = str(error)
@@ -100,23 +99,18 @@ def _find_all(account: Account, prefix: str, errors: dict[str, str]) -> list[tup
 
     Adds the errors of lists that could not be read, by label.
     """
-    all_found = []
+    resources: list[tuple[str, str]] = []
     for kind in _KINDS:
         try:
-            all_found += [(kind.label, found) for found in kind.find(account, prefix)]
+            resources += [(kind.label, name) for name in kind.find(account, prefix)]
         except AWS_ERRORS as error:
             errors.setdefault(kind.label, str(error))
-    return all_found
-
-
-def _pages(client: Any, call: str, key: str, **request: Any) -> Iterator[Any]:
-    for page in client.get_paginator(call).paginate(**request):
-        yield from page.get(key, ())
+    return resources
 
 
 def _find_jobs(account: Account, prefix: str) -> Iterator[str]:
-    rows = _pages(
-        account.client("sagemaker"),
+    rows = account.pages(
+        "sagemaker",
         "list_processing_jobs",
         "ProcessingJobSummaries",
         NameContains=prefix,
@@ -140,7 +134,7 @@ def _delete_job(account: Account, name: str) -> None:
 
 
 def _find_stacks(account: Account, prefix: str) -> Iterator[str]:
-    for row in _pages(account.client("cloudformation"), "list_stacks", "StackSummaries"):
+    for row in account.pages("cloudformation", "list_stacks", "StackSummaries"):
         if row["StackName"].startswith(prefix) and row["StackStatus"] != _DELETED:
             yield row["StackName"]
 
@@ -161,21 +155,19 @@ def _delete_stack(account: Account, name: str) -> None:
 
 
 def _find_tables(account: Account, prefix: str) -> Iterator[str]:
-    names = _pages(account.client("dynamodb"), "list_tables", "TableNames")
+    names = account.pages("dynamodb", "list_tables", "TableNames")
     yield from (name for name in names if name.startswith(prefix))
 
 
 def _find_log_groups(account: Account, prefix: str) -> Iterator[str]:
-    rows = _pages(
-        account.client("logs"), "describe_log_groups", "logGroups", logGroupNamePrefix=prefix
-    )
+    rows = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=prefix)
     yield from (row["logGroupName"] for row in rows)
 
 
 def _find_log_streams(account: Account, prefix: str) -> Iterator[str]:
     try:
-        rows = _pages(
-            account.client("logs"),
+        rows = account.pages(
+            "logs",
             "describe_log_streams",
             "logStreams",
             logGroupName=_JOB_LOGS,
@@ -193,9 +185,7 @@ def _find_secrets(account: Account, prefix: str) -> Iterator[str]:
     The key of another deployment has another tag, and stays.
     """
     filters = [{"Key": "name", "Values": [FINGERPRINT_KEY]}]
-    for row in _pages(
-        account.client("secretsmanager"), "list_secrets", "SecretList", Filters=filters
-    ):
+    for row in account.pages("secretsmanager", "list_secrets", "SecretList", Filters=filters):
         tags = {tag["Key"]: tag["Value"] for tag in row.get("Tags", ())}
         if row["Name"] == FINGERPRINT_KEY and tags.get(TAG, "").startswith(prefix):
             yield tags[TAG]
@@ -208,7 +198,7 @@ def _delete_secret(account: Account, _: str) -> None:
 
 
 def _find_queues(account: Account, prefix: str) -> Iterator[str]:
-    urls = _pages(account.client("sqs"), "list_queues", "QueueUrls", QueueNamePrefix=prefix)
+    urls = account.pages("sqs", "list_queues", "QueueUrls", QueueNamePrefix=prefix)
     yield from (url.rpartition("/")[2] for url in urls)
 
 
@@ -226,13 +216,13 @@ def _find_buckets(account: Account, prefix: str) -> Iterator[str]:
 
 def _delete_bucket(account: Account, name: str) -> None:
     s3 = account.client("s3")
-    for row in _pages(s3, "list_objects_v2", "Contents", Bucket=name):
+    for row in account.pages("s3", "list_objects_v2", "Contents", Bucket=name):
         s3.delete_object(Bucket=name, Key=row["Key"])
     s3.delete_bucket(Bucket=name)
 
 
 def _find_roles(account: Account, prefix: str) -> Iterator[str]:
-    for row in _pages(account.client("iam"), "list_roles", "Roles"):
+    for row in account.pages("iam", "list_roles", "Roles"):
         name: str = row["RoleName"]
         if name.startswith(prefix) and name.endswith(f"-{account.region}-job"):
             yield name
@@ -240,7 +230,7 @@ def _find_roles(account: Account, prefix: str) -> Iterator[str]:
 
 def _delete_role(account: Account, name: str) -> None:
     iam = account.client("iam")
-    for policy in _pages(iam, "list_role_policies", "PolicyNames", RoleName=name):
+    for policy in account.pages("iam", "list_role_policies", "PolicyNames", RoleName=name):
         iam.delete_role_policy(RoleName=name, PolicyName=policy)
     iam.delete_role(RoleName=name)
 

@@ -155,22 +155,22 @@ class Trial:
         pk = keys.job_pk(JobKey(self._job["ProcessingJobArn"], self._job["CreationTime"]))
 
         def items() -> list[dict[str, Any]] | None:
-            found: list[dict[str, Any]] = dynamodb.query(
+            rows: list[dict[str, Any]] = dynamodb.query(
                 TableName=table,
                 KeyConditionExpression="pk = :pk",
                 ExpressionAttributeValues={":pk": {"S": pk}},
             )["Items"]
-            return found or None
+            return rows or None
 
-        found = account.poll(items, limit_s=AUDIT_LIMIT_S, every_s=_EVERY_S)
-        if found is None:
+        stored = account.poll(items, limit_s=AUDIT_LIMIT_S, every_s=_EVERY_S)
+        if stored is None:
             yield Check("audit", f"none within {AUDIT_LIMIT_S // 60} minutes")
             return
         end = self._job.get("ProcessingEndTime") or self._job["LastModifiedTime"]
         self._add_fact("audit", f"found {_seconds(end, account.now())} after the job's end")
-        versions = sum(item["sk"]["S"].startswith(keys.AUDIT_PREFIX) for item in found)
+        versions = sum(item["sk"]["S"].startswith(keys.AUDIT_PREFIX) for item in stored)
         yield Check("audit", f"{versions} version" + ("" if versions == 1 else "s"))
-        [self._head] = [item for item in found if item["sk"]["S"] == keys.HEAD_SK]
+        [self._head] = [item for item in stored if item["sk"]["S"] == keys.HEAD_SK]
         words = (self._attribute(name) for name in ("kind", "status", "instance"))
         yield Check("audited job", ", ".join(words))
         yield Check("bill", self._compare_bill())
@@ -231,32 +231,37 @@ class Trial:
             ("job's metrics", _JOB_NAMESPACE, f"{self._names.job}/"),
             ("own metrics", self._names.stack, ""),
         ):
-            wanted = set(EXPECTED[name].split(", "))
-            self._account.poll(
-                lambda wanted=wanted, namespace=namespace, label=label: (  # type: ignore[misc]
-                    wanted <= self._metric_names(namespace, label) or None
-                ),
-                limit_s=METRICS_LIMIT_S,
-                every_s=_EVERY_S,
-            )
-            yield Check(name, ", ".join(sorted(self._metric_names(namespace, label) & wanted)))
+            expected = set(EXPECTED[name].split(", "))
+            yield Check(name, ", ".join(sorted(self._wait_for_metrics(namespace, label, expected))))
+
+    def _wait_for_metrics(self, namespace: str, host: str, expected: set[str]) -> set[str]:
+        """Waits until all expected metrics are listed, and returns those that are."""
+        listed: set[str] = set()
+
+        def are_all_listed() -> bool | None:
+            nonlocal listed
+            listed = expected & self._metric_names(namespace, host)
+            return listed == expected or None
+
+        self._account.poll(are_all_listed, limit_s=METRICS_LIMIT_S, every_s=_EVERY_S)
+        return listed
 
     def _metric_names(self, namespace: str, host: str) -> set[str]:
-        cloudwatch = self._account.client("cloudwatch")
-        pages = cloudwatch.get_paginator("list_metrics").paginate(Namespace=namespace)
         return {
             row["MetricName"]
-            for page in pages
-            for row in page["Metrics"]
+            for row in self._account.pages(
+                "cloudwatch", "list_metrics", "Metrics", Namespace=namespace
+            )
             if not host or any(part["Value"].startswith(host) for part in row["Dimensions"])
         }
 
     def _read_alarms(self) -> Iterator[Check]:
-        cloudwatch = self._account.client("cloudwatch")
-        pages = cloudwatch.get_paginator("describe_alarms").paginate(
-            AlarmNamePrefix=f"{self._names.stack}-"
+        prefix = f"{self._names.stack}-"
+        alarms = list(
+            self._account.pages(
+                "cloudwatch", "describe_alarms", "MetricAlarms", AlarmNamePrefix=prefix
+            )
         )
-        alarms = [alarm for page in pages for alarm in page["MetricAlarms"]]
         raised = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
         yield Check("alarms", f"{len(alarms)}, {', '.join(raised) or 'none'} raised")
         sqs, total = self._account.client("sqs"), 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 
 from sageaudit.domain.audit.sums import Scope, tag_sum_name
@@ -32,6 +33,25 @@ def read_budget_month(
     lists = HistoryLists(history, window, read_counts or ReadCounts())
     rows = lists.daily_sums(scope, account=budget.account, name=name)
     return BudgetMonth.from_rows(budget, day, today, covered_since, [*rows])
+
+
+def read_budget_months(
+    history: History,
+    budgets: Iterable[Budget],
+    day: date,
+    today: date,
+    read_counts: ReadCounts | None = None,
+) -> list[BudgetMonth]:
+    """Returns the month that contains `day` for each budget; reads nothing without a budget.
+
+    The history's first audit says what it covers. `read_counts`: see `read_budget_month`.
+    """
+    listed = [*budgets]
+    covered_day = covered_since(history, day, None) if listed else None
+    return [
+        read_budget_month(history, budget, day, today, covered_day, read_counts)
+        for budget in listed
+    ]
 
 
 def covered_since(history: History, day: date, installed_on: date | None) -> date | None:

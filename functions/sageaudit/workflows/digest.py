@@ -25,7 +25,6 @@ from sageaudit.domain.advice.advice import (
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, Digest, estimate_month
 from sageaudit.domain.alert.alert import Alert, alert_subject_key
 from sageaudit.domain.audit.sums import ChangedFamily
-from sageaudit.domain.budget import BudgetMonth
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.members import unreadable_members
@@ -38,7 +37,7 @@ from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.ports import Decisions, DigestLedger, History, MemberRegistry
 from sageaudit.queries.answer import matching_recommendations, read_family_recommendations
-from sageaudit.queries.budgets import covered_since, read_budget_month
+from sageaudit.queries.budgets import read_budget_months
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
     changed_families,
@@ -166,7 +165,9 @@ def read_digests(
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
     digest_by_number = dict(zip(routes, digests, strict=True))
     # Only the digest of all jobs has budgets, since a route may be about other jobs.
-    budgets_by_number = {0: tuple(_read_budgets(deps, week[1], now))}
+    today = now.astimezone(UTC).date()
+    months = read_budget_months(deps.history, deps.policy.budgets, week[1], today)
+    budgets_by_number = {0: tuple(months)}
     unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
     # Only the digest of all jobs names members: a route may be about other accounts.
     members = deps.registry.members() if deps.registry else {}
@@ -180,16 +181,6 @@ def read_digests(
         )
         for number, digest in digest_by_number.items()
     }
-
-
-def _read_budgets(deps: DigestDependencies, day: date, now: datetime) -> Iterator[BudgetMonth]:
-    """Yields the month that contains `day`, for each budget of the policy."""
-    if not deps.policy.budgets:
-        return
-    covered_day = covered_since(deps.history, day, None)
-    for budget in deps.policy.budgets:
-        today = now.astimezone(UTC).date()
-        yield read_budget_month(deps.history, budget, day, today, covered_day)
 
 
 def make_digests(

@@ -15,11 +15,10 @@ from sageaudit.domain.budget import MIN_PROJECTION_DAYS, BudgetMonth, last_day_o
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.budget import selector_text
-from sageaudit.output.text.headline import period_text
 from sageaudit.output.text.words import count_text
-from sageaudit.queries.budgets import covered_since, read_budget_month
+from sageaudit.queries.budgets import read_budget_months
 from sageaudit.queries.lists import ReadCounts
-from sageaudit.queries.window import FIRST_MOMENT
+from sageaudit.queries.window import FIRST_MOMENT, ONE_DAY, make_window
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _LAST_MONTH = "last-month"
@@ -57,13 +56,9 @@ def budgets(
         )
     read_counts = ReadCounts()
     with history_choice.open() as source:
-        covered_day = covered_since(source.history, day, None)
-        months = [
-            read_budget_month(source.history, budget, day, today, covered_day, read_counts)
-            for budget in policy.budgets
-        ]
-    days = period_text(months[0].first_day, min(months[0].last_day, today))
-    header = f"Jobs that ended from {days} (UTC)"
+        months = read_budget_months(source.history, policy.budgets, day, today, read_counts)
+    last_day = min(months[0].last_day, today)
+    header = query_output.period_text(make_window(months[0].first_day, last_day + ONE_DAY))
     output_options.write_rows(months, lists.BUDGETS, query_output.json_tail(read_counts), header)
     if output_options.output == "table":
         _explain(months)
