@@ -122,7 +122,10 @@ QUESTIONS = {
     ),
     "20 The most avoidable, and what to do?": (
         "report --since last-week -o -",
-        "What to change first training/ resnet | $12.00 avoidable | vision $45.00 $29.00",
+        (
+            "What to change first InputMode: File → FastFile training/ resnet | $12.00 avoidable |"
+            " vision $45.00 $29.00"
+        ),
     ),
     "21 Over $5, and waste above 30%?": (
         "history --since last-month --min-bill 5 --min-percent 30 --fields job,waste_percent",

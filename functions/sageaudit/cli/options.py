@@ -18,7 +18,7 @@ from sageaudit.cli.completion import complete_regions
 from sageaudit.cli.messages import print_json, print_message
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import is_account_id
+from sageaudit.domain.job.ref import REGION, is_account_id
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
@@ -275,6 +275,13 @@ def exit_code(
         print_message(f"{name} could not be judged, so it does not pass --fail-on")
         return Exit.NOT_JUDGED
     return Exit.DONE
+
+
+def check_region(text: str, option: str) -> str:
+    """Returns `text`. Raises BadUsage that names `option` if it is not a region's name."""
+    if not REGION.fullmatch(text):
+        raise BadUsage(f"{option} {text} is not a region; a region looks like eu-west-1")
+    return text
 
 
 def check_account_id(text: str, option: str) -> str:

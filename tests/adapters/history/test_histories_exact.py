@@ -40,6 +40,7 @@ def _entry(name: str, second: int, kind: str | None, rules: set[str], **fields: 
         job={
             "family": fields["family"],
             "owner": fields["owner"],
+            "tags": fields["tags"],
             "ended_at": f"2026-{fields['day']}T12:00Z",
         },
         bill={"total_usd": fields["total"]},
@@ -61,6 +62,9 @@ entries = st.builds(
     again=st.booleans(),
     family=st.sampled_from(["f", "f#g"]),
     owner=st.sampled_from(["o", None]),
+    tags=st.dictionaries(
+        st.sampled_from(["team", "stage"]), st.sampled_from(["v", "w", None]), max_size=2
+    ),
     day=st.sampled_from(["10-31", "11-01"]),
     total=st.one_of(st.none(), usd),
     saving=usd,
@@ -103,14 +107,17 @@ def expected(history: History, scope: Scope) -> dict[Any, Sums]:
         document, head = history.audit(key(name)), history.summary(key(name))
         if document is None or head is None:
             continue
-        names = {
-            Scope.ACCOUNT: None,
-            Scope.FAMILY: document["job"]["family"],
-            Scope.OWNER: document["job"]["owner"],
-            Scope.TYPE: head.instance_type,
+        names: dict[Scope, list[str | None]] = {
+            Scope.ACCOUNT: [None],
+            Scope.FAMILY: [document["job"]["family"]],
+            Scope.OWNER: [document["job"]["owner"]],
+            Scope.TYPE: [head.instance_type],
+            Scope.TAG: [f"{tag}={value}" for tag, value in head.tags.items() if value],
         }
-        place = names[scope], date.fromisoformat((document["job"]["ended_at"] or "")[:10])
-        sums[place] = sums.get(place, Sums()) + sums_from_document(document)
+        day = date.fromisoformat((document["job"]["ended_at"] or "")[:10])
+        for sum_name in names[scope]:
+            place = sum_name, day
+            sums[place] = sums.get(place, Sums()) + sums_from_document(document)
     return {place: place_sums for place, place_sums in sums.items() if place_sums != Sums()}
 
 

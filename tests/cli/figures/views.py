@@ -370,7 +370,9 @@ OF_SUMS["page"] = lambda asked: _tile_cells(asked.stdout("report", *WEEK, "-o", 
 
 def tiles(page: str) -> dict[str, str]:
     """The figures of a page's first screen."""
-    found = re.findall(r'<div class="(\w+)"><dt>[^<]*</dt><dd class="amount">(.*?)</dd>', page)
+    found = re.findall(
+        r'<div class="(\w+)(?: \w+)*"><dt>[^<]*</dt><dd class="amount">(.*?)</dd>', page
+    )
     shown = {kind: unescape(figure) for kind, figure in found}
     kinds = ("spent", "avoidable", "lost", "possible", "idle")
     return {("spend" if kind == "spent" else kind): shown[kind] for kind in kinds}
@@ -381,8 +383,9 @@ def _tile_cells(page: str) -> Cells:
 
 
 def table_rows(page: str) -> list[list[str]]:
-    """The cells of each row of a page's tables."""
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page)
+    """The cells of each row of a page's tables, without the title below a rule's name."""
+    untitled = re.sub(r'</span><p class="dim">.*?</p>', "</span>", page)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", untitled)
     cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows)
     return [[unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row] for row in cells if row]
 

@@ -116,7 +116,7 @@ def check(
             source.history if source else None,
             form=file_format,
             pipeline=pipeline,
-            region=region,
+            region=options.check_region(region, "--region") if region else None,
             account=options.check_account_id(account, "--account") if account else None,
             profile=profile,
             with_guides=guides,
