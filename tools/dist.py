@@ -107,12 +107,13 @@ ASSISTANT = """
 import sys
 from pathlib import Path
 import anyio
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 
 async def ask():
     command = str(Path(sys.executable).with_name("sageaudit"))
     words = ["mcp", "--history", "example.db"]
-    async with Client(StdioServerParameters(command=command, args=words)) as client:
+    server = stdio_client(StdioServerParameters(command=command, args=words))
+    async with Client(server) as client:
         answer = await client.call_tool("top_jobs", {"limit": 1})
     assert not answer.is_error and "Spend: $" in answer.content[0].text, answer
 
