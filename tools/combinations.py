@@ -107,7 +107,8 @@ def main(folder: Path) -> None:
             (folder / f"{name}.json").write_text(json.dumps(template, indent=1), encoding="utf-8")
     for name, channels in TEMPLATE_CHANNELS.items():
         released = released_template(channels, "0.0.0")
-        (folder / f"released-{name}").write_text(json.dumps(released, indent=1), encoding="utf-8")
+        target = folder / f"released-{name.partition('.')[0]}.json"
+        target.write_text(json.dumps(released, indent=1), encoding="utf-8")
     shutil.copy(MEMBER, folder / "member.yaml")
     print(f"{count} combinations, {written} with resources of their own, {len(seen)} resources")
 
