@@ -153,6 +153,19 @@ def test_the_page_leaves_out_followed_recommendations(ask: Asked) -> None:
     assert "What to change first" in ask(*report, undone=True).stdout
 
 
+def test_the_page_of_a_past_period_has_what_was_recommended_then(run: Run, tmp_path: Path) -> None:
+    """Its families stopped running, so their recommendations are closed. A followed one is not."""
+    path = tmp_path / "past.db"
+    report = ("report", "--since", "200d", "-o", "-", "--history", str(path))
+    with SqliteHistory(path) as history:
+        for day in (122, 121, 120):
+            history.record(entry(day, new=False))
+    assert "What to change first" in run(*report).stdout
+    with SqliteHistory(path) as history:
+        history.record(entry(1, new=True))
+    assert "What to change first" not in run(*report).stdout
+
+
 @pytest.mark.parametrize(
     ("savings", "month", "words"),
     [

@@ -27,9 +27,8 @@ class _Families(Struct, frozen=True):
     """The families of a report.
 
     `sums`: by family. `open_values`: the recommended values that are open, by family and rule; None
-    without recommendations, as for old recordings, where each rule counts as open.
-    `read_document`: returns the audit of a run by its index in `summaries`; None if it cannot be
-    read.
+    without recommendations, where each rule counts as open. `read_document`: returns the audit of a
+    run by its index in `summaries`; None if it cannot be read.
     """
 
     sums: Mapping[str | None, Sums]
@@ -97,9 +96,8 @@ def top_changes(
     for index, summary in enumerate(summaries):
         indexes[summary.family].append(index)
     open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for recommendation in recommendations:
-        if recommendation.state is State.OPEN:
-            open_values[recommendation.family, recommendation.rule].add(recommendation.new)
+    for recommendation in _open_or_unseen(recommendations):
+        open_values[recommendation.family, recommendation.rule].add(recommendation.new)
     candidates = _Families(
         families, summaries, indexes, open_values if recommendations else None, read_document
     )
@@ -110,6 +108,15 @@ def top_changes(
         kept = _MAX_CARDS - bool(possible and has_more_possible)
         return [*counted[:kept], *possible][:_MAX_CARDS]
     return counted[:_MAX_CARDS]
+
+
+def _open_or_unseen(
+    recommendations: Sequence[FamilyRecommendation],
+) -> Sequence[FamilyRecommendation]:
+    """Returns the open recommendations or, if a past period has none, those not seen for long."""
+    return [item for item in recommendations if item.state is State.OPEN] or [
+        item for item in recommendations if item.state is State.CLOSED and not item.comparison
+    ]
 
 
 def _grouped(
