@@ -201,10 +201,10 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if _BUDGET.fullmatch(pk) and (sk_match := _VERSION.fullmatch(sk)):
-        return {"budget": pk.removeprefix(BUDGET_PREFIX), "said": int(sk_match["version"])}
+        return {"budget": pk.removeprefix(BUDGET_PREFIX), "notice": int(sk_match["version"])}
     if pk.startswith(WATCH_PREFIX):
         key, number = parse_version(f"{JOB_PREFIX}{pk.removeprefix(WATCH_PREFIX)}", sk)
-        return {"job": key.arn, "said": number}
+        return {"job": key.arn, "notice": number}
     key, version = parse_version(pk, sk)
     return {"job": key.arn, "version": version}
 
