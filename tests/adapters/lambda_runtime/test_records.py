@@ -115,8 +115,8 @@ def test_a_notice_of_any_channel_names_its_run(channel: str) -> None:
 @pytest.mark.parametrize("selector", ["#", "tag#team=a#b", "family#training/x\n"])
 def test_a_notice_of_a_budget_names_it(selector: str) -> None:
     """By month and selector, with the number of its message."""
-    said = notice_labels(f"BUDGET#2026-11#{selector}", "NOTICE#00002#slack")
-    assert said == {"budget": f"2026-11#{selector}", "notice": 2}
+    labels = notice_labels(f"BUDGET#2026-11#{selector}", "NOTICE#00002#slack")
+    assert labels == {"budget": f"2026-11#{selector}", "notice": 2}
     with pytest.raises(MalformedData):
         notice_labels(f"BUDGET#2026#{selector}", "NOTICE#00002#slack")
 
@@ -124,5 +124,5 @@ def test_a_notice_of_a_budget_names_it(selector: str) -> None:
 def test_a_notice_of_a_running_job_names_it() -> None:
     """With the number of its message, which is no version of an audit."""
     run = PK.removeprefix("JOB#")
-    said = notice_labels(f"WATCH#{run}", "NOTICE#00002#slack")
-    assert said == {"job": parse_version(PK, "AUDIT#00001")[0].arn, "notice": 2}
+    labels = notice_labels(f"WATCH#{run}", "NOTICE#00002#slack")
+    assert labels == {"job": parse_version(PK, "AUDIT#00001")[0].arn, "notice": 2}
