@@ -24,7 +24,10 @@ _WORDS: Sequence[tuple[str, str]] = (
     ("Possible", "Savings that are worth a trial, and not in the totals."),
     (
         "Idle capacity",
-        "Was paid for and not used. It is not a saving and not in the totals.",
+        (
+            "The value, at list price, of hours in which a GPU or vCPU did not work. It is not a"
+            " saving: a part may be in avoidable or lost, and the rest is in no total."
+        ),
     ),
     (
         f"{Severity.HIGH}, {Severity.MEDIUM}, {Severity.LOW}".capitalize(),
