@@ -251,7 +251,7 @@ def _show_report(
     source = report_contents.ReportSource(history, packaged.instance_types())
     summaries = report_contents.read_report_summaries(source, period, ACCOUNT)
     contents = report_contents.assemble_account_report(
-        source, period, ACCOUNT, *summaries, period.until
+        source, period, ACCOUNT, *summaries, datetime.now(UTC)
     )
     text = page(
         account_title(contents),

@@ -54,7 +54,7 @@ def test_a_report_is_the_same_from_partial_reads(company: Path, recordings_histo
                     ReportSource(reads, packaged.instance_types()),
                     period,
                     None,
-                    period.until,
+                    period.created_before,
                     history.decisions(),
                 )
                 for reads in both(history)

@@ -91,10 +91,10 @@ def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_p
     """It shows at most fifteen that fit, each with its reason."""
     output = what_if("--recording", recorded_job(tmp_path, LITTLE)).stdout
     for message in (
-        "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52",
+        "It ran on 1 x ml.g5.2xlarge: 1 h billed, $1.52",
         "Needs: 1.9 vCPU, 7.7 GiB of memory",
         "ml.g5.xlarge",
-        "$0.11 (7%)",
+        "-$0.11 (7%)",
         "Does not fit: ",
     ):
         assert message in output
@@ -155,7 +155,7 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
     assert (document["today"]["estimated"], document["today"]["missing"]) == ([], [])
     output = what_if("--recording", path).stdout
     row = next(line for line in output.splitlines() if line.startswith("ml.m8i.2xlarge"))
-    assert row.count("about $") == 2
+    assert (row.count("about $"), row.count("about +$")) == (1, 1)
     assert "SageMaker may not offer it in this region" in " ".join(output.split())
     row = next(line for line in output.splitlines() if line.startswith("ml.m7i.4xlarge"))
     assert "about" not in row

@@ -65,7 +65,7 @@ def report_of(entries: Iterable[AuditEntry], days: int) -> AccountReport:
     source = report_contents.ReportSource(history, packaged.instance_types())
     heads, left_out = report_contents.read_report_summaries(source, period, None)
     return report_contents.assemble_account_report(
-        source, period, None, heads, left_out, period.until
+        source, period, None, heads, left_out, period.created_before
     )
 
 

@@ -30,7 +30,7 @@ def report_text(history_path: Path) -> str:
     period = Period(example.LAST_DAY - timedelta(days=_DAYS - 1), example.LAST_DAY)
     with SqliteHistory(history_path, create=False) as history:
         source = ReportSource(history, packaged.instance_types())
-        report = _shortened(make_account_report(source, period, None, example.LAST_DAY))
+        report = _shortened(make_account_report(source, period, None, example.NOW))
     pieces = page(
         f"Made-up example: {account_title(report)}",
         account_body(report),

@@ -141,8 +141,8 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
             family=row.name,
             change=row.change.value,
             change_usd=row.total_change_usd,
-            jobs_before=row.jobs_before or 0,
-            jobs=row.jobs,
+            sums=row.sums,
+            previous_sums=row.before.sums if row.before else Sums(),
             qualifier=row.change_qualifier,
         )
         for row in rows

@@ -29,7 +29,7 @@ def store_report(
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
     summaries, omitted_count = read_report_summaries(source, period, None)
     contents = assemble_account_report(
-        source, period, None, summaries, omitted_count, last_day, decisions
+        source, period, None, summaries, omitted_count, now, decisions
     )
     text = page(
         account_title(contents), account_body(contents), generated_at=now, version=__version__

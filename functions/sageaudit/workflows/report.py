@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -88,7 +88,7 @@ def make_account_report(
     source: ReportSource,
     period: Period,
     account: str | None,
-    today: date,
+    now: datetime,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
     """Returns the report of one account, or of all accounts if `account` is None.
@@ -104,7 +104,7 @@ def make_account_report(
             f" {covered_days_text(source.history, window)}"
         )
     return assemble_account_report(
-        source, period, account, summaries, omitted_count, today, decisions
+        source, period, account, summaries, omitted_count, now, decisions
     )
 
 
@@ -163,12 +163,12 @@ def assemble_account_report(
     account: str | None,
     summaries: Sequence[AuditSummary],
     omitted_count: int,
-    today: date,
+    now: datetime,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
     """Returns the report of a period. Its sums are the history's daily sums.
 
-    The report ends today, or on the history's newest day if that is later, since clocks differ.
+    The report ends `now`, or on the history's newest day if that is later, since clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -178,16 +178,18 @@ def assemble_account_report(
         lists.in_window(window_before(lists.window)) if is_covered_before(lists, question) else None
     )
     account_sums = [*lists.daily_sums(Scope.ACCOUNT, account=account)]
+    today = now.astimezone(UTC).date()
     newest_day = max((row.day for row in account_sums), default=today)
     accounts = sorted({row.account for row in account_sums})
     only_account = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, newest_day))
     recent_window = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    recommendations_at = now if until == today else recent_window.until
     recommendations_by_family = read_family_recommendations(
         replace(lists.in_window(recent_window), fields=RECOMMENDATION_FIELDS),
         Question.with_filters(recent_window, account=account),
         decisions,
-        recent_window.until,
+        recommendations_at,
         most_runs=source.max_runs,
     )
     sums_by_column = [*_sums_by(lists, earlier_lists, account)]
@@ -204,7 +206,7 @@ def assemble_account_report(
             changed_families(find_changes(lists, question, GROUPABLE["family"], today=today)),
         )
     recommendations = sort_by_amount(
-        (row for _, rows in recommendations_by_family for row in rows), recent_window.until
+        (row for _, rows in recommendations_by_family for row in rows), recommendations_at
     )
     details = _Details(source, summaries)
     details.read_first()
@@ -223,6 +225,7 @@ def assemble_account_report(
         column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
+        recommendations_at=recommendations_at,
         top_changes=changes,
         details=details.readable(),
         previous_period=period_before,

@@ -431,6 +431,7 @@ def test_the_slowest_host_decides() -> None:
 
 
 RANGE = "The W took 1.50 to {} times as long as the S on {} measured training workloads"
+HALF_BUSY = "The GPU was busy 50% of its active time."
 WIDEST = "The range covers 16-bit and FP32, because the run's precision is not known"
 
 
@@ -561,7 +562,9 @@ def test_16_bits_alone_were_measured_enough_for_a_run_that_shows_signs_of_them()
         hints={"mixed_precision": True},
         counted="1.5",
         best="1",
-        expected_text=(f"{RANGE.format('2.00', 3)} (16-bit). The GPU was busy 50% of the time."),
+        expected_text=(
+            f"{RANGE.format('2.00', 3)} (16-bit). The GPU was busy 50% of its active time."
+        ),
     )
 
 
@@ -575,9 +578,8 @@ def test_a_k80_computes_in_fp32_whatever_its_run_shows() -> None:
         best="0.75",
         expected_text=(
             "The T4 took 0.33 to 0.50 times as long as the K80 on 14 measured training workloads "
-            "(FP32). The "
-            "GPU was busy 50% of the time. A faster GPU is counted as no faster: what else the "
-            "run waits for is not known."
+            f"(FP32). {HALF_BUSY} A faster GPU is counted as no faster: what else the run waits "
+            "for is not known."
         ),
     )
 
@@ -592,7 +594,7 @@ def test_data_sheets_of_60_against_10_tflops() -> None:
         counted="1.5",
         best="1",
         expected_text=(
-            f"{RANGE.format('2.00', 6)}. {WIDEST}. The GPU was busy 50% of the time. In FP32 "
+            f"{RANGE.format('2.00', 6)}. {WIDEST}. {HALF_BUSY} In FP32 "
             "without TF32 nothing was measured, and it may take longer still: by data "
             "sheet S and W "
             "do 60 and 10 TFLOPS."
@@ -608,7 +610,9 @@ def test_data_sheets_within_what_was_measured_raise_no_doubt() -> None:
         hints={},
         counted="1.5",
         best="1",
-        expected_text=(f"{RANGE.format('2.00', 6)}. {WIDEST}. The GPU was busy 50% of the time."),
+        expected_text=(
+            f"{RANGE.format('2.00', 6)}. {WIDEST}. The GPU was busy 50% of its active time."
+        ),
     )
 
 
@@ -622,7 +626,7 @@ def test_the_same_gpu_with_twice_the_memory() -> None:
         best="1",
         expected_text=(
             "Its S has 80 GiB of memory, the current one has 40 GiB. The GPU was busy 10% of"
-            " the time."
+            " its active time."
         ),
     )
 
@@ -637,7 +641,7 @@ def test_the_work_of_four_gpus_on_one() -> None:
         best="1",
         expected_text=(
             "This assumes that one GPU does the work of 4 in turn. The "
-            "GPUs were busy 20% of the time on average."
+            "GPUs were busy 20% of their active time on average."
         ),
     )
 
@@ -652,7 +656,7 @@ def test_the_work_of_four_gpus_on_two() -> None:
         best="1",
         expected_text=(
             "This assumes that 2 GPUs share the work of 4 "
-            "evenly. The GPUs were busy 20% of the time on average."
+            "evenly. The GPUs were busy 20% of their active time on average."
         ),
     )
 
@@ -668,8 +672,7 @@ def test_one_of_four_gpus_did_the_work() -> None:
         expected_text=(
             "The 4 GPUs together never did more than "
             "one GPU can, and often as much: one of them did the work. The GPUs were busy "
-            "24% of "
-            "the time on average."
+            "24% of their active time on average."
         ),
     )
 

@@ -70,7 +70,7 @@ OPEN = tuple(
     )
 )
 CHANGED = tuple(
-    ChangedFamily(f"training/{name}", word, Decimal(usd), 1, 1)
+    ChangedFamily(f"training/{name}", word, Decimal(usd), Sums(), Sums())
     for name, word, usd in (
         *(("nlp-finetune", "increased", "120.50"), ("nightly-features", "decreased", "-88.39")),
         *(("tile-classifier", "new", "64"), ("fourth", "new", "63"), ("cents", "increased", "0.4")),
@@ -135,7 +135,7 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             NORMAL,
             total=replace(SUMS, total_usd=Decimal("3870.02"), lost_usd=Decimal(2410)),
             changed_families=(
-                ChangedFamily("training/llm", "increased", Decimal(2611), 1, 4),
+                ChangedFamily("training/llm", "increased", Decimal(2611), Sums(), Sums()),
                 *CHANGED,
             ),
             recommendations=(

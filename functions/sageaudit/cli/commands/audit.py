@@ -82,9 +82,12 @@ def audit(
     )
     is_persistent = history is not None
 
-    with _open_history(history) as open_history:
+    audit_count = 0
+    with _open_history(history) as (open_history, location_text):
 
         def show_audit(audited: AuditDocument) -> Exit:
+            nonlocal audit_count
+            audit_count += 1
             show(
                 audited,
                 read_guides(open_history, audited, packaged.instance_types()) if guides else None,
@@ -109,20 +112,22 @@ def audit(
             tasks += [
                 partial(account.audit, job, job_options.kind, job_options.policy) for job in jobs
             ]
-        return worst_exit(show_result(task, show_audit) for task in tasks)
+        code = worst_exit(show_result(task, show_audit) for task in tasks)
+        if audit_count and location_text:
+            print_message(f"the audits are saved in {location_text}")
+        return code
 
 
 @contextmanager
-def _open_history(history: Path | None) -> Iterator[History]:
-    # Without a file, the history is in memory.
+def _open_history(history: Path | None) -> Iterator[tuple[History, str | None]]:
+    # Yields the history and where it is kept. Without a file, it is in memory.
     if history is None:
-        yield DeferredHistory()
+        yield DeferredHistory(), None
         return
     with histories.open_history(
         history, None, None, None, create=True, warn=print_message
     ) as source:
-        yield source.history
-        print_message(f"the audits are saved in {source.location_text}")
+        yield source.history, source.location_text
 
 
 def _next_recorded_audit(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:

@@ -26,7 +26,7 @@ EXAMPLE_COMMANDS = (
     ),
     ("changes --since 7d", "which families cost more, cost less, are new or gone"),
     ("history --owner ana --since 7d", "the newest audits of one person's jobs"),
-    ("report -o example.html", "the last 30 days as a page"),
+    ("report --since 27d -o example.html", "four weeks as a page, beside the four weeks before"),
 )
 """Commands to try, and what each one shows."""
 _EPILOG = """\b

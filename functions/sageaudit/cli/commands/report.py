@@ -122,8 +122,7 @@ def report(
                 )
             else:
                 period = Period(days.first_day, days.last_day)
-                today = clock.utc_now().date()
-                contents = make_account_report(source, period, account, today, decisions)
+                contents = make_account_report(source, period, account, clock.utc_now(), decisions)
             if coverage and isinstance(contents, AccountReport):
                 session = opened_history.session or open_session(history_choice.profile, None)
                 period = Period(contents.since, contents.until)

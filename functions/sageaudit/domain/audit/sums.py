@@ -229,14 +229,15 @@ class SumRow(Struct, frozen=True):
 class ChangedFamily(Struct, frozen=True):
     """A family whose spend changed. `change`: increased, decreased, new or gone.
 
-    `qualifier`: how exactly the size of the change is known.
+    `qualifier`: how exactly the size of the change is known. `previous_sums`: those of as many days
+    before.
     """
 
     family: str | None
     change: str
     change_usd: Decimal
-    jobs_before: int
-    jobs: int
+    sums: Sums
+    previous_sums: Sums
     qualifier: SpendQualifier = SpendQualifier.EXACT
 
 

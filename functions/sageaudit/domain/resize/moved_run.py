@@ -249,11 +249,11 @@ class RuntimeOnType(Fit):
             sentences.append(self._shared_gpu_text())
         if not sentences:
             return self._same_gpu_text()
-        use_text = f"the GPU was busy {busy_share:.0%} of the time"
+        use_text = f"the GPU was busy {busy_share:.0%} of its active time"
         if self.demand.gpus.unknown_because:
             use_text = "how busy the GPU was is not known, so it is counted as always busy"
         elif self.current_type.gpus > 1:
-            use_text = f"the GPUs were busy {busy_share:.0%} of the time on average"
+            use_text = f"the GPUs were busy {busy_share:.0%} of their active time on average"
         reasons = (f"{text[0].upper()}{text[1:]}." for text in (*sentences, use_text))
         return " ".join([*reasons, *self._caveats(ratio)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from msgspec import Struct
@@ -115,8 +115,9 @@ class AccountReport(Struct, frozen=True):
 
     `unreadable_items`: how many stored items all figures lack, as they cannot be read.
 
-    `previous_period` is None if the history does not cover it. `rules`: an explanation of each rule
-    by its name.
+    `recommendations_at`: now, or the end of a past period; recommendations have their states and
+    30-day amounts then. `previous_period` is None if the history does not cover it.
+    `rules`: an explanation of each rule by its name.
     """
 
     scope: str
@@ -127,6 +128,7 @@ class AccountReport(Struct, frozen=True):
     column_sums: Sequence[ColumnSums]
     summaries: Sequence[AuditSummary]
     details: Mapping[int, JobReport]
+    recommendations_at: datetime
     top_changes: Sequence[TopChange] = ()
     recommendations: Sequence[FamilyRecommendation] = ()
     previous_period: PreviousPeriod | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import STATUS_LABELS, FamilyRecommendation
 from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.job.family import shared_name
 from sageaudit.output.html.cards import change_cards
 from sageaudit.output.html.contents import AccountReport, PreviousPeriod
 from sageaudit.output.html.job_table import family_name
@@ -179,20 +180,17 @@ def _changes(report: AccountReport) -> Markup | None:
 
 
 def _change_cells(report: AccountReport, change: ChangedFamily) -> Iterator[Child]:
-    families = report.family_sums
-    current_sums = families.sums.get(change.family, Sums())
-    previous_sums = (families.previous or {}).get(change.family, Sums())
     yield breakable_path(family_name(change.family))
     yield change.change
-    yield str(sums_amounts(current_sums).spend)
-    yield str(sums_amounts(previous_sums).spend)
+    yield str(sums_amounts(change.sums).spend)
+    yield str(sums_amounts(change.previous_sums).spend)
     yield format_signed_usd(change.change_usd, change.qualifier)
-    yield f"{change.jobs:,}"
-    yield f"{change.jobs_before:,}"
+    yield f"{change.sums.jobs:,}"
+    yield f"{change.previous_sums.jobs:,}"
     yield recommendations_text(
         recommendation
         for recommendation in report.recommendations
-        if recommendation.family == change.family
+        if shared_name(recommendation.family) == change.family
     )
 
 
@@ -208,7 +206,6 @@ def _changes_note(previous: PreviousPeriod) -> str:
 
 
 def _recommendation_results(report: AccountReport) -> Markup | None:
-    end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
     for label in STATUS_LABELS:
         group = [
@@ -217,7 +214,8 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
             if recommendation.status_label == label
         ]
         if group:
-            rows.append([label.capitalize(), f"{len(group):,}", *_result_cells(group, end)])
+            cells = _result_cells(group, report.recommendations_at)
+            rows.append([label.capitalize(), f"{len(group):,}", *cells])
     ended_comparisons = [
         comparison
         for recommendation in report.recommendations
@@ -230,11 +228,11 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
     titles = ("State", "Recommendations", _MONTH_TITLE, "Predicted", "Measured")
     if not rows:
         return None
-    cells = table(titles, rows, _RESULTS_TITLE, numbers=titles[1:])
-    return section(_RESULTS_TITLE, cells, note=_RESULTS_NOTE)
+    results = table(titles, rows, _RESULTS_TITLE, numbers=titles[1:])
+    return section(_RESULTS_TITLE, results, note=_RESULTS_NOTE)
 
 
-def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
+def _result_cells(recommendations: Sequence[FamilyRecommendation], at: datetime) -> Iterator[str]:
     """Yields the cells of one state's recommendations.
 
     The first cell sums recommendations that nobody has followed. The others sum followed ones.
@@ -245,7 +243,7 @@ def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime
         if recommendation.comparison is None and recommendation.amount_kind is AmountKind.COUNTED
     ]
     yield _sum_of_known(
-        sum_figures(map(Figure, recommendation.recent_amounts(end, _MONTH_DAYS))).usd
+        sum_figures(map(Figure, recommendation.recent_amounts(at, _MONTH_DAYS))).usd
         for recommendation in not_followed
     )
     yield from _measured_cells(

@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.resize.candidate import Constraint
 from sageaudit.output.terminal.layout import FittedColumn, fit_table, print_heading, print_line
 from sageaudit.output.text.amounts import Uncertainty, spend_figure
-from sageaudit.output.text.money import Figure, percent_text
+from sageaudit.output.text.money import Figure, format_signed_usd, percent_text
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import capitalised, count_text, format_number, group_by_reason
 
@@ -104,7 +105,7 @@ def _print_header(document: Mapping[str, Any], console: Console) -> None:
         estimated=bool(today["estimated"]),
     )
     cost = spend_figure(today["usd"], doubts)
-    print_line(console, f"Today: {instances}, {duration_text(billed_s)} billed, {cost}")
+    print_line(console, f"It ran on {instances}: {duration_text(billed_s)} billed, {cost}")
     for note in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
         print_line(console, note, "yellow")
     needs = document["needs"]
@@ -128,10 +129,10 @@ def _needs_text(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
     if needs["gpu_memory_gib"]:
         texts.append(f"{_need_text(needs, 'gpu_memory_gib')} (P99.5)")
     if needs["gpus"]:
-        texts.append(f"{_need_text(needs, 'gpus')} at work on average")
+        texts.append(f"{_need_text(needs, 'gpus')} at work on average while it was active")
     busy_percent = needs["gpu_busy_percent"]
     if busy_percent is not None:
-        texts.append(f"GPU busy for {format_number(busy_percent, places=0)}% of the time")
+        texts.append(f"GPU busy for {format_number(busy_percent, places=0)}% of its active time")
     return "; ".join(texts) or "nothing is known"
 
 
@@ -139,12 +140,12 @@ def _need_text(needs: Mapping[str, Any], key: str) -> str:
     return f"{format_number(needs[key], places=1)} {_NEED_LABELS[key]}"
 
 
-_AMOUNT_TITLES = ("Takes", "Costs", "Saves", "Saves up to")
+_AMOUNT_TITLES = ("Takes", "Costs", "Difference", "At best")
 _COLUMNS = tuple(
     FittedColumn(title, title, title not in {"Type", "GPU"}, 0)
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNT_TITLES, "Why")
 )
-_DROP_ORDER = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
+_DROP_ORDER = ("GPU", "GiB", "vCPU", "At best", "Takes")
 """A narrow terminal omits these columns, the first one first."""
 
 
@@ -190,9 +191,11 @@ def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
 def _difference_text(
     saving_usd: Decimal | None, row: CandidateRow, today: Mapping[str, Any]
 ) -> str:
-    estimated = bool(row["estimated"] or today["estimated"])
-    amount = Figure(None if saving_usd is None else abs(saving_usd), estimated=estimated)
-    return f"{amount} more" if saving_usd is not None and saving_usd < 0 else str(amount)
+    if saving_usd is None:
+        return str(Figure(None))
+    is_estimate = row["estimated"] or today["estimated"]
+    qualifier = SpendQualifier.ABOUT if is_estimate else SpendQualifier.EXACT
+    return format_signed_usd(-saving_usd, qualifier)
 
 
 def _refusals_table(refused_rows: list[CandidateRow]) -> Table:
