@@ -246,8 +246,8 @@ def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
     """
     result = ask("savings", "--output", "json", taken=True, undone=True)
     [row] = rows(result)
-    assert (row["outcome"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
-    assert json.loads(result.stdout)["sums"]["ended"] == {
+    assert (row["outcome"], row["runs_since"], row["measured_usd"]) == ("undone", 3, 6)
+    assert json.loads(result.stdout)["sums"]["undone"] == {
         "recommendations": 1,
         "predicted_usd": 4.59,
         "measured_usd": 6,

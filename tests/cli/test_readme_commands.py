@@ -142,9 +142,9 @@ def test_an_undone_recommendation_was_measured_and_is_open_again(
 
     assert result(company)[0] == "open"
     saved = run_line(run, "savings --output json", company).document()["rows"]
-    [ended] = [row for row in saved if row["outcome"] == "ended"]
-    assert ended["change"].endswith("ml.m5.4xlarge")
-    assert ended["measured_usd"] > 50
+    [undone] = [row for row in saved if row["outcome"] == "undone"]
+    assert undone["change"].endswith("ml.m5.4xlarge")
+    assert undone["measured_usd"] > 50
     monkeypatch.setattr(clock, "utc_now", lambda: before)
     assert result(earlier) == ("followed", "measured")
 

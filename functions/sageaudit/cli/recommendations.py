@@ -181,26 +181,20 @@ def _measured_text(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _outcome(recommendation: FamilyRecommendation) -> str | None:
-    """Returns the outcome; `ended` if savings were measured until the change was undone."""
-    is_ended = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
-    return ENDED if is_ended else recommendation.outcome
+    """Returns the outcome; UNDONE if savings were measured until the change was undone."""
+    is_undone = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
+    return UNDONE if is_undone else recommendation.outcome
 
 
-def _outcome_label(recommendation: FamilyRecommendation) -> str | None:
-    outcome = _outcome(recommendation)
-    return outcome and OUTCOME_LABELS.get(outcome, outcome)
-
-
-ENDED = "ended"
-OUTCOME_LABELS = {ENDED: "undone"}
-"""Outcomes that tables show in other words than JSON."""
+UNDONE = "undone"
+"""The outcome if the change was undone after its saving was measured."""
 _CHANGE_WIDTH = 29
 """The width of `InstanceType = ml.g5.12xlarge`."""
 _FIELDS = (
     Field("id"),
     Field("state"),
     Field("silenced", get_value=_silenced_by),
-    Field("outcome", get_value=_outcome, format_cell=_outcome_label),
+    Field("outcome", get_value=_outcome),
     Field("family", min_width=16, cut="start", format_cell=lambda row: family_text(row.family)),
     Field("owner", min_width=12),
     Field("account"),
@@ -283,7 +277,7 @@ class SavingSums(Struct, frozen=True):
 
 def sum_savings(rows: Sequence[FamilyRecommendation]) -> dict[str, SavingSums]:
     """Returns the sums by outcome. Sums of different outcomes are never added."""
-    outcomes = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
+    outcomes = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, UNDONE)
     by_outcome = {
         outcome: [row for row in rows if (_outcome(row) or _PENDING) == outcome]
         for outcome in outcomes

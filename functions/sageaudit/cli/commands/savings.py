@@ -37,10 +37,10 @@ def savings(
     """Compares predicted with measured savings of followed advice.
 
     A measured saving is the median bill of three runs before, minus that of three runs after, times
-    the runs since. If the change was undone, it is listed as ended, with what it saved until then.
-    The sums below the list are of all rows.
-    Predicted savings, and savings that cannot be compared, are never added to measured ones. With
-    --table, the estimated cost of sageaudit itself is printed too.
+    the runs since. If the change was undone, the row says so, with what it saved until then. The
+    sums below the list are of all rows. Predicted savings, and savings that cannot be compared, are
+    never added to measured ones. With --table, the estimated cost of sageaudit itself is printed
+    too.
     """
     output_options.chosen_fields(recommendations.SAVINGS)
     with history_choice.open() as source:
@@ -63,13 +63,12 @@ def savings(
         print_message(f"no recommendation was followed since {filters.since}")
     for outcome, outcome_sums in sums.items():
         if outcome_sums.recommendations:
-            is_measured = outcome in {MEASURED, recommendations.ENDED}
+            is_measured = outcome in {MEASURED, recommendations.UNDONE}
             saved = f", {format_usd(outcome_sums.measured_usd)} saved" if is_measured else ""
-            if outcome == recommendations.ENDED:
+            if outcome == recommendations.UNDONE:
                 saved += " until then"
-            label = recommendations.OUTCOME_LABELS.get(outcome, outcome)
             print_message(
-                f"{count_text(outcome_sums.recommendations, 'recommendation')} {label}: "
+                f"{count_text(outcome_sums.recommendations, 'recommendation')} {outcome}: "
                 f"{format_usd(outcome_sums.predicted_usd)} predicted{saved}"
             )
     if own_usd is not None:
