@@ -30,7 +30,7 @@ def test_a_type_shows_its_rate_date_and_source(prices: Run) -> None:
     assert "$0.257" in done.stdout
     assert "2026-05-20" in done.stdout
     assert "Training, Processing, BatchTransform" in done.stdout
-    assert "AWS Price List rates that come with sageaudit (entry of Hosting)" in done.stdout
+    assert "packaged from the AWS Price List: Hosting's rate, used for all jobs" in done.stdout
 
 
 def test_without_a_region_all_known_rates_are_shown(prices: Run) -> None:

@@ -3,7 +3,12 @@ from typing import Any
 
 import pytest
 
-from sageaudit.output.text.finding import finding_parts, fix_text, make_finding_parts
+from sageaudit.output.text.finding import (
+    finding_parts,
+    fix_text,
+    make_finding_parts,
+    step_parts,
+)
 from tests.fakes.documents import document, finding
 
 WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
@@ -132,8 +137,10 @@ def test_the_parts_of_a_finding() -> None:
     assert [title for title, _ in lost.alternatives] == ["Fix:"]
     code = make_finding_parts(finding(fix=[], first_step="Exit when done"))
     assert code.alternatives == (("First step: Exit when done.", ()),)
-    old = {"series": [], "vcpu": 4, "limit_s": None}
-    facts = make_finding_parts(finding(evidence=old)).facts
+    assert step_parts("First step: Do a - b. - Then c. - Or d.") == [
+        *("First step: Do a - b.", "Then c.", "Or d."),
+    ]
+    facts = make_finding_parts(finding(evidence={"vcpu": 4, "limit_s": None})).facts
     assert facts == (("vCPU", "4"), ("Limit", "unknown"))
 
 

@@ -98,7 +98,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         """Returns a type's current hourly price for a component; None if it is not known."""
         listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         component_name = self.hourly_table["provenance"]["component"]
-        source = f"AWS Price List rates that come with sageaudit (entry of {component_name})"
+        source = f"packaged from the AWS Price List: {component_name}'s rate, used for all jobs"
         if isinstance(listed_rate, Mapping):
             component_rate = listed_rate.get(component.value)
             return (

@@ -70,7 +70,10 @@ def advice() -> None:
 )
 @query_options.limit_option(recommendations.DEFAULT_LIMIT)
 @click.option(
-    "--all", "print_all", is_flag=True, help="Print all rows, without --state in any state."
+    "--all",
+    "print_all",
+    is_flag=True,
+    help="Print all rows; without --state, in all states.",
 )
 @query_options.HISTORY_OPTIONS
 @query_options.output_options(recommendations.RECOMMENDATIONS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -28,14 +27,13 @@ from sageaudit.output.html.markup import (
     tag,
     tag_pieces,
 )
-from sageaudit.output.text.finding import FindingParts, finding_parts
+from sageaudit.output.text.finding import FindingParts, finding_parts, step_parts
 from sageaudit.output.text.fix_code import CODE_WIDTH, DIALECTS, fix_text
 from sageaudit.output.text.untrusted import cut_middle
 from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
-_ITEM = re.compile(r" - (?=[A-Z])")
 """What begins an item of a list in the text of a first step."""
 _SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
@@ -228,7 +226,7 @@ def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
 
 def step_text(text: str) -> Markup | None:
     """Returns the text of a first step, with its items as a list; None without a text."""
-    paragraph, *items = _ITEM.split(text)
+    paragraph, *items = step_parts(text)
     listed = tag("ul", (tag("li", item) for item in items)) if items else None
     return join([tag("p", tag("strong", paragraph)), listed]) if paragraph else None
 

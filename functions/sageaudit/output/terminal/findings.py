@@ -11,7 +11,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FixDocument, is_standing
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.output.terminal.layout import SEVERITY_STYLES, indented, print_heading
-from sageaudit.output.text.finding import FindingParts
+from sageaudit.output.text.finding import FindingParts, step_parts
 from sageaudit.output.text.fix_code import Dialect, fix_text
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import assignment_line, old_value_text
@@ -70,7 +70,10 @@ def show_finding(finding: FindingParts, console: Console, *, with_fix: bool = Tr
 
 def _print_alternatives(finding: FindingParts, console: Console) -> None:
     for heading, parameters in finding.alternatives:
-        console.print(indented(Text(for_terminal(heading), "bold"), 4))
+        paragraph, *items = step_parts(for_terminal(heading))
+        console.print(indented(Text(paragraph, "bold"), 4))
+        for item in items:
+            console.print(indented(Text(f"- {item}", "bold"), 6))
         for parameter in parameters:
             _print_parameter(parameter, console)
 

@@ -32,6 +32,7 @@ _MAX_VALUE_LENGTH = 24
 _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
+_ITEM = re.compile(r" - (?=[A-Z])")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _TIMES_AS_LONG = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
 _ASSUMED_TIMES = re.compile(
@@ -104,11 +105,14 @@ def make_finding_parts(finding: FindingDocument) -> FindingParts:
         alternatives=tuple(_alternatives(finding, saving_text)),
         caveat=finding["caution"],
         facts=tuple(
-            (key_label(key), value_text(key, value))
-            for key, value in finding["evidence"].items()
-            if key != "series"  # of audits up to 0.1.0
+            (key_label(key), value_text(key, value)) for key, value in finding["evidence"].items()
         ),
     )
+
+
+def step_parts(text: str) -> list[str]:
+    """Returns the paragraph of a first step, then the items of its list."""
+    return _ITEM.split(text)
 
 
 def _alternatives(

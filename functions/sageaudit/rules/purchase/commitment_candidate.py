@@ -57,7 +57,7 @@ class RunCost(Struct, frozen=True):
 
 def _no_commitment_reason(case: api.AccountCase) -> str | None:
     plan_usd = case.policy.commitment_usd_per_hour
-    return None if plan_usd else "the policy has no [commitment] usd_per_hour"
+    return None if plan_usd else "the policy has no [commitment] usd_per_hour: give one with it"
 
 
 def _savings_plan_reason(case: api.AccountCase) -> str | None:
