@@ -132,6 +132,30 @@ def test_late_in_a_month_nothing_is_said_about_five_days(
     assert run(*words).stderr == "sageaudit: no job of owner nobody ended in 2026-11\n"
 
 
+@pytest.mark.parametrize(
+    ("now", "month", "expected"),
+    [
+        (NOW + timedelta(days=1), "2026-11", True),
+        (NOW + timedelta(days=60), "2026-11", True),
+        (NOW, "2026-11", False),
+        (NOW + timedelta(days=1), "last-month", False),
+    ],
+)
+def test_a_file_has_the_jobs_up_to_the_last_scan(
+    run: Run,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    now: datetime,
+    month: str,
+    *,
+    expected: bool,
+) -> None:
+    """The spend of the days after it is not 0."""
+    monkeypatch.setattr(clock, "utc_now", lambda: now)
+    text = "the newest audited job ended on 2026-11-17: `sageaudit scan` audits later jobs"
+    assert (text in run(*words, "--month", month).stderr) is expected
+
+
 def test_a_terminal_of_40_columns_shows_what_is_used(
     run: Run, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

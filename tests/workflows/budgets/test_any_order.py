@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from local.functions import ProcessKilled
 from local.workers import InlineWorkers
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.budget import SentBudgetMessages, Threshold
@@ -18,7 +19,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text.card import MessageCard, Payload, parse_notice
 from sageaudit.structs import replace
 from sageaudit.workflows.budgets import BudgetDependencies, check_budgets
-from tests.fakes.calls import ProcessKilled, at_step, die
+from tests.fakes.calls import at_step, die
 from tests.fakes.entries import document, entry_of
 from tests.fakes.memory_budgets import MemoryBudgetLedger
 

@@ -170,8 +170,8 @@ def _commands(month: BudgetMonth, history: HistoryLocation) -> Iterator[CardLine
     command = history.command(*words, *option, *since, "--sort", "total")
     yield CardLine(command, "Where it went", is_code=True, drop_priority=1)
     # Recommendations are about families, and a family may have jobs with several values of a tag.
-    words = ("top", *since) if kind == "tag" else ("advice",)
-    yield CardLine(history.command(*words, *option), "What to change", is_code=True)
+    to_change = ("top", *since) if kind == "tag" else ("advice",)
+    yield CardLine(history.command(*to_change, *option), "What to change", is_code=True)
     all_budgets = history.command("budgets", "--policy", "policy.toml")
     yield CardLine(all_budgets, "All budgets", is_code=True, drop_priority=3)
 
