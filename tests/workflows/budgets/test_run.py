@@ -11,6 +11,7 @@ import pytest
 from local.workers import InlineWorkers
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.budget import SentBudgetMessages, Threshold
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
@@ -126,6 +127,26 @@ def test_a_message_reads_a_limited_number_of_families(
     record_run(history, "ranker", NOON, cost_usd=3)
     assert budgets.sent() == [("all jobs", Threshold.NEAR)]
     assert "Costliest family" not in budgets.ledger.bodies[0][1]
+
+
+def test_a_message_whose_families_cannot_be_read_is_sent_by_the_next_check(
+    history: SqliteHistory,
+) -> None:
+    """Nothing was written, so nothing is lost."""
+    budgets = Budgets(history, ALL)
+    spend(history, 85)
+    read_sums = history.daily_sums
+
+    def fail_for_families(scope: Scope, *args: Any, **options: Any) -> Iterator[SumRow]:
+        if scope is Scope.FAMILY:
+            raise Throttled("busy")
+        return read_sums(scope, *args, **options)
+
+    history.daily_sums = fail_for_families  # type: ignore[method-assign]
+    [check] = budgets.check()
+    assert (str(check.error), budgets.ledger.bodies) == ("busy", [])
+    history.daily_sums = read_sums  # type: ignore[method-assign]
+    assert budgets.sent() == [("all jobs", Threshold.NEAR)]
 
 
 def test_a_second_check_writes_nothing(history: SqliteHistory) -> None:
