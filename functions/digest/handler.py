@@ -19,6 +19,7 @@ from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.member_registry import DynamoMemberRegistry
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import DigestSettings
@@ -105,6 +106,7 @@ def build(
         is_audited=AuditScope(settings.home, policy.members).includes,
         write_report=_report_writer(settings, bucket, report_time_limit) if bucket else None,
         history_location=HistoryLocation.for_table(settings.table_name, settings.region),
+        installed_at=DynamoSweepStore(dynamodb, settings.table_name, clock=clock).installed_at,
     )
     return Digester(deps, clock, RecordReport(environ), begin)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import clock
 from tests.fakes.command_line import Run
@@ -112,7 +113,69 @@ def test_another_text_is_no_month(run: Run, words: tuple[str, ...], month: str, 
 
 
 def test_a_policy_without_budgets_is_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
-    """It says where budgets come from."""
+    """It says where budgets come from, also for a table, which does not store the policy."""
     done = run(*words[:3])
     assert done.exit_code == 2
-    assert "the policy has no budget: add a [[budget]]" in done.stderr
+    assert done.stderr == (
+        "sageaudit: the policy has no budget: name its file with --policy policy.toml (also with"
+        " --table, since a table does not store the policy), and add a [[budget]] with"
+        " usd_per_month\n"
+    )
+
+
+def test_late_in_a_month_nothing_is_said_about_five_days(
+    run: Run, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A budget without jobs is projected at $0.00, and one without known bills not at all."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[budget]]\nowner = "nobody"\nusd_per_month = 5\n', encoding="utf-8")
+    assert run(*words).stderr == "sageaudit: no job of owner nobody ended in 2026-11\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "month", "expected"),
+    [
+        (NOW + timedelta(days=1), "2026-11", True),
+        (NOW + timedelta(days=60), "2026-11", True),
+        (NOW, "2026-11", False),
+        (NOW + timedelta(days=1), "last-month", False),
+    ],
+)
+def test_a_file_has_the_jobs_up_to_the_last_scan(
+    run: Run,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    now: datetime,
+    month: str,
+    *,
+    expected: bool,
+) -> None:
+    """The spend of the days after it is not 0."""
+    monkeypatch.setattr(clock, "utc_now", lambda: now)
+    text = "the newest audited job ended on 2026-11-17: `sageaudit scan` audits later jobs"
+    assert (text in run(*words, "--month", month).stderr) is expected
+
+
+def test_a_terminal_of_40_columns_shows_what_is_used(
+    run: Run, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The amount of each budget is left out, and no share or state is cut."""
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = run(*words).stdout.splitlines()[2:]
+    assert [" ".join(row.split()) for row in rows] == [
+        "Budget Spent Used State",
+        "all jobs $170.00 17% within",
+        "team=vision $90.00 90% projected",
+        "mistyped $0.00 0% no jobs",
+    ]
+
+
+def test_a_deployment_covers_the_months_after_its_installation(
+    run: Run, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if no job ended for a long time before the first one of the month."""
+    june = NOW.replace(month=6)
+    monkeypatch.setattr(HistorySource, "installed_at", lambda _: NOW.replace(month=1))
+    monkeypatch.setattr(clock, "utc_now", lambda: june)
+    done = run(*words, "--fields", "budget,spent_usd,covered_since", "--output", "csv")
+    assert done.stdout.splitlines()[1] == "all jobs,0.000000,2026-06-01"

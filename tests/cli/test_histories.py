@@ -4,10 +4,13 @@ import json
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sageaudit.adapters.history import opened as histories
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.messages import print_message
 from sageaudit.domain.audit.record import RunQuery
@@ -18,6 +21,7 @@ from sageaudit.exits import Exit
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings, recorded_files
+from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Run
 from tests.fakes.documents import ACCOUNT
 from tests.fakes.entries import entry, entry_ending_at
@@ -245,3 +249,21 @@ def test_audit_says_where_it_records(tmp_path: Path, run: Run) -> None:
     message = run("audit", "--recording", recording, "--history", path).stderr
     assert message.count(f"the audits are saved in {path}\n") == 1
     assert run("audit", "--recording", recording).stderr == ""
+
+
+def test_a_table_knows_when_its_deployment_was_installed(tmp_path: Path) -> None:
+    """By the first sweep. A file has no installation."""
+    with dynamodb() as client:
+        name = new_table(client)
+        history, session = (
+            DynamoHistory(client, name),
+            SimpleNamespace(client=lambda *_, **__: client),
+        )
+        source = histories.HistorySource(history, history, name, session)
+        assert source.installed_at() is None
+        DynamoSweepStore(client, name).record_installation()
+        installed_at = source.installed_at()
+    assert installed_at is not None
+    assert abs(datetime.now(UTC) - installed_at) < timedelta(hours=1)
+    with SqliteHistory(tmp_path / "history.db") as file_history:
+        assert histories.HistorySource(file_history, file_history, "file").installed_at() is None

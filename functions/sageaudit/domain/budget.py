@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from msgspec import Struct, field
@@ -124,6 +124,11 @@ class BudgetMonth(Struct, frozen=True):
         """Whether the spend lacks a part: of bills, or of the month."""
         is_bill_missing = self.total.incomplete or self.total.total_unknown_count
         return self.is_covered_in_part or bool(is_bill_missing)
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether the true spend may be lower, so that a passed budget may not be passed."""
+        return self.spend_qualifier is SpendQualifier.UP_TO
 
     @property
     def spend_qualifier(self) -> SpendQualifier:
@@ -247,6 +252,11 @@ def _is_reached(threshold: Threshold, usd: Decimal, budget: Budget) -> bool:
             return usd >= limit
         case Threshold.PROJECTED:
             return usd > limit
+
+
+def installation_day(installed_at: datetime | None) -> date | None:
+    """Returns the day (UTC) of the installation; None if its time is unknown."""
+    return installed_at.astimezone(UTC).date() if installed_at else None
 
 
 def months_to_check(now_day: date, covered_since: date | None) -> list[date]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
+from itertools import islice
 
-from sageaudit.domain.audit.sums import Scope, tag_sum_name
-from sageaudit.domain.budget import BudgetMonth, last_day_of_month
+from sageaudit.domain.audit.sums import Scope, Sums, group_rows, tag_sum_name
+from sageaudit.domain.budget import BudgetMonth, installation_day, last_day_of_month
+from sageaudit.domain.job.family import shared_name
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.ports import History
 from sageaudit.queries.lists import HistoryLists, ReadCounts, first_covered_day
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import ONE_DAY, make_window
+from sageaudit.queries.window import ONE_DAY, Window, make_window
+
+MAX_FAMILY_ROWS = 20_000
+"""The most daily sums of families that are read for a message: 650 families with jobs on every day
+of the month. Our choice."""
 
 
 def read_budget_month(
@@ -28,9 +34,8 @@ def read_budget_month(
     the daily sums of the budget's jobs: one request for each account with jobs in the month.
     `read_counts` counts them.
     """
-    window = make_window(day.replace(day=1), last_day_of_month(day) + ONE_DAY)
     scope, name = _scope_and_name(budget)
-    lists = HistoryLists(history, window, read_counts or ReadCounts())
+    lists = HistoryLists(history, _month_window(day), read_counts or ReadCounts())
     rows = lists.daily_sums(scope, account=budget.account, name=name)
     return BudgetMonth.from_rows(budget, day, today, covered_since, [*rows])
 
@@ -40,33 +45,58 @@ def read_budget_months(
     budgets: Iterable[Budget],
     day: date,
     today: date,
+    installed_at: datetime | None,
     read_counts: ReadCounts | None = None,
 ) -> list[BudgetMonth]:
     """Returns the month that contains `day` for each budget; reads nothing without a budget.
 
-    The history's first audit says what it covers. `read_counts`: see `read_budget_month`.
+    `installed_at`: see `covered_since`. `read_counts`: see `read_budget_month`.
     """
     listed = [*budgets]
-    covered_day = covered_since(history, day, None) if listed else None
+    covered_day = covered_since(history, day, installed_at) if listed else None
     return [
         read_budget_month(history, budget, day, today, covered_day, read_counts)
         for budget in listed
     ]
 
 
-def covered_since(history: History, day: date, installed_on: date | None) -> date | None:
+def covered_since(history: History, day: date, installed_at: datetime | None) -> date | None:
     """Returns a day from which on the history covers the month that contains `day`; None if none.
 
-    If a deployment is older than the month, the history is not asked. `installed_on` is the day of
+    If a deployment is older than the month, the history is not asked. `installed_at` is the time of
     its installation; None for a history without one.
     """
-    first_day = day.replace(day=1)
+    first_day, installed_on = day.replace(day=1), installation_day(installed_at)
     if installed_on is not None and installed_on <= first_day:
         return first_day
-    window = make_window(first_day, last_day_of_month(day) + ONE_DAY)
+    window = _month_window(day)
     audited_day = first_covered_day(HistoryLists(history, window), Question(window), day)
     covered_day = min(audited_day, installed_on or date.max)
     return None if covered_day == date.max else covered_day
+
+
+def find_costliest_family(history: History, month: BudgetMonth) -> tuple[str, Sums] | None:
+    """Returns the family with the most spend in the month, and its sums. Raises AwsError.
+
+    Returns None for a budget of a family, an owner or a tag, since families have no daily sums by
+    owner or tag; and if there are more than MAX_FAMILY_ROWS.
+    """
+    if month.budget.selector[0] not in {"", "account"}:
+        return None
+    lists = HistoryLists(history, _month_window(month.first_day))
+    rows = [
+        *islice(lists.daily_sums(Scope.FAMILY, account=month.budget.account), MAX_FAMILY_ROWS + 1)
+    ]
+    if len(rows) > MAX_FAMILY_ROWS:
+        return None
+    families = group_rows(
+        (row for row in rows if row.name is not None), lambda row: shared_name(row.name or "")
+    )
+    return max(families.items(), key=lambda family: family[1].total_usd, default=None)
+
+
+def _month_window(day: date) -> Window:
+    return make_window(day.replace(day=1), last_day_of_month(day) + ONE_DAY)
 
 
 def _scope_and_name(budget: Budget) -> tuple[Scope, str | None]:

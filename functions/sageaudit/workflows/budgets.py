@@ -21,6 +21,7 @@ from sageaudit.domain.budget import (
     Threshold,
     after_message,
     due_threshold,
+    installation_day,
     months_to_check,
 )
 from sageaudit.domain.policy.budgets import Budget
@@ -30,7 +31,11 @@ from sageaudit.output.text.budget import budget_card
 from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.ports import BudgetLedger, History, Workers
-from sageaudit.queries.budgets import covered_since, read_budget_month
+from sageaudit.queries.budgets import (
+    covered_since,
+    find_costliest_family,
+    read_budget_month,
+)
 from sageaudit.structs import replace
 from sageaudit.workflows.side_by_side import run_side_by_side
 
@@ -72,9 +77,8 @@ def check_budgets(
     result.
     """
     today = now.astimezone(UTC).date()
-    installed_on = installed_at.astimezone(UTC).date() if installed_at else None
-    for day in months_to_check(today, installed_on):
-        covered_day = covered_since(deps.history, day, installed_on)
+    for day in months_to_check(today, installation_day(installed_at)):
+        covered_day = covered_since(deps.history, day, installed_at)
         calls = (
             partial(_check_budget, deps, budget, day, covered_day, now)
             for budget in deps.policy.budgets
@@ -115,6 +119,7 @@ def _notice_bodies(
         month,
         threshold,
         deps.history_location,
+        costliest_family=find_costliest_family(deps.history, month),
         has_own_prices=policy.discounts.has_own_prices,
     )
     owner_ids = policy.mentions if month.budget.owner else NO_OWNER_IDS

@@ -62,7 +62,7 @@ class DigestDependencies(Struct, frozen=True):
 
     `registry` is None for a history without members; `is_audited` says whether the policy includes
     one. `write_report` is None for no report. `history_location` is the history that the digest's
-    commands read.
+    commands read. `installed_at` returns the time of the installation; None if unknown.
     """
 
     history: History
@@ -74,6 +74,7 @@ class DigestDependencies(Struct, frozen=True):
     is_audited: Callable[[AccountRegion], bool] = lambda _: True
     write_report: WriteReport | None = None
     history_location: HistoryLocation = DEFAULT_HISTORY
+    installed_at: Callable[[], datetime | None] = lambda: None
 
 
 class DigestWritten(Struct, frozen=True):
@@ -166,7 +167,9 @@ def read_digests(
     digest_by_number = dict(zip(routes, digests, strict=True))
     # Only the digest of all jobs has budgets, since a route may be about other jobs.
     today = now.astimezone(UTC).date()
-    months = read_budget_months(deps.history, deps.policy.budgets, week[1], today)
+    budgets = deps.policy.budgets
+    installed_at = deps.installed_at() if budgets else None
+    months = read_budget_months(deps.history, budgets, week[1], today, installed_at)
     budgets_by_number = {0: tuple(months)}
     unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
     # Only the digest of all jobs names members: a route may be about other accounts.

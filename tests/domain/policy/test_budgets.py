@@ -101,7 +101,9 @@ def test_two_budgets_with_one_name_are_refused() -> None:
     text = budget_toml("usd_per_month = 5", 'owner = "a"') + budget_toml(
         "usd_per_month = 9", 'tag = "team=a"', 'name = "a"'
     )
-    with pytest.raises(BadPolicy, match=r"budget\[2\].name is that of an earlier budget: 'a'"):
+    with pytest.raises(
+        BadPolicy, match=r"budget\[2\].name is that of an earlier budget, 'a': set another name"
+    ):
         read(text)
 
 

@@ -5,19 +5,22 @@ from decimal import Decimal
 
 import pytest
 
+from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.budget import Threshold
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.budget import budget_card, budget_lines, percent_of_budget, spent_text
 from sageaudit.output.text.card import MAX_ROWS, row_count
 from sageaudit.output.text.links import HistoryLocation
+from sageaudit.structs import replace
 from tests.fakes.budgets import NOVEMBER, month_of
 
 VISION = Budget("vision team", Decimal(1000), tag=("team", "vision"))
 TABLE = HistoryLocation.for_table("h", "eu-west-1")
 PASSED_TEXT = "Budget vision team is passed"
-PROJECTED_TEXT = "Budget vision team will probably be passed: about $1,537.20 in 2026-11"
-OPTIONS = "--sort total --table h --table-region eu-west-1"
+PROJECTED_TEXT = "Budget vision team will probably be passed: about $1,537.20 of $1,000.00"
+WHERE_VISION_WENT = "sageaudit by family --tag team=vision --since 2026-11 --sort total"
+TABLE_OPTIONS = "--table h --table-region eu-west-1"
 SPEND = dict.fromkeys(range(1, 18), 45.0)
 
 
@@ -32,12 +35,13 @@ def test_the_card_says_what_was_spent_of_which_jobs_and_where_to_look() -> None:
         month_of(SPEND | {18: 40.0}, today=day(18), budget=VISION), Threshold.NEAR, TABLE
     )
     assert [*plain.text_lines(plain.make_payload(card))][2:] == [
-        "Budget vision team: $805.00 of $1,000.00 (80%) spent by 2026-11-18",
-        "Counted: 18 jobs that ended, at list prices: not your invoice",
-        "Month: about $1,350.00, if the other days cost as much as the average of 17 whole days",
+        "Budget vision team: $805.00 of $1,000.00 (80%)",
+        "Counted: 18 jobs that ended by 2026-11-18, at list prices: not your invoice",
+        "Month: about $1,350.00, by the average of 17 whole days",
+        "Avoidable: $0.00; lost: $0.00",
         "tag team=vision, 2026-11",
-        f"Where it went: sageaudit by family --tag team=vision --since 2026-11 {OPTIONS}",
-        "All budgets: sageaudit budgets --policy policy.toml --table h --table-region eu-west-1",
+        f"Where it went: {WHERE_VISION_WENT} {TABLE_OPTIONS}",
+        f"What to change: sageaudit top --since 2026-11 --tag team=vision {TABLE_OPTIONS}",
         "",
     ]
 
@@ -48,17 +52,17 @@ def test_the_card_says_what_was_spent_of_which_jobs_and_where_to_look() -> None:
         (
             Threshold.PASSED,
             {2: 1012.4},
-            "Budget vision team is passed: $1,012.40 of $1,000.00 (101%) spent by 2026-11-11",
+            "Budget vision team is passed: $1,012.40 of $1,000.00 (101%)",
         ),
         (
             Threshold.PROJECTED,
             {2: 512.4},
-            f"{PROJECTED_TEXT}, $512.40 of $1,000.00 (51%) so far",
+            PROJECTED_TEXT,
         ),
         (
             Threshold.PASSED,
             {2: 1012.4, 3: None},
-            f"{PASSED_TEXT}: $1,012.40 or more of $1,000.00 (at least 101%) spent by 2026-11-11",
+            f"{PASSED_TEXT}: $1,012.40 or more of $1,000.00 (at least 101%)",
         ),
     ],
 )
@@ -70,26 +74,66 @@ def test_the_first_line_names_the_threshold(
     assert card.headline == headline
 
 
+@pytest.mark.parametrize(
+    ("threshold", "verb"), [(Threshold.PASSED, "may be passed: "), (Threshold.PROJECTED, "may be ")]
+)
+def test_an_upper_bound_may_pass_a_budget(threshold: Threshold, verb: str) -> None:
+    """The true spend may be lower."""
+    month = month_of({2: 1012.4}, today=day(11), upper_bounds=1)
+    assert budget_card(month, threshold).headline.startswith(f"Budget all jobs {verb}")
+
+
+@pytest.mark.parametrize("threshold", Threshold)
+@pytest.mark.parametrize("name", ["all jobs", "x" * 40])
+def test_a_subject_has_whole_amounts(threshold: Threshold, name: str) -> None:
+    """A subject has 99 characters, and is cut in its middle."""
+    budget = replace(VISION, name=name)
+    month = month_of({2: 9_012.4, 3: None}, today=day(11), budget=budget)
+    card = budget_card(month, threshold)
+    amounts = card.headline.partition("$")[2]
+    assert plain.make_payload(card)["subject"].endswith(f"${amounts}")
+
+
+def test_the_card_says_what_could_be_saved() -> None:
+    """By family, if it is known, and by rule; the commands list the rest."""
+    rules = {
+        "gpu-underused": RuleSums(findings=1, avoidable_usd=Decimal(90)),
+        "failed-spend": RuleSums(findings=1, lost_usd=Decimal(30)),
+    }
+    month = month_of(
+        {2: 900.0}, today=day(4), avoidable_usd=Decimal(90), lost_usd=Decimal(30), rules=rules
+    )
+    family = ("training/x/nightly", Sums(1, total_usd=Decimal(600), avoidable_usd=Decimal(80)))
+    card = budget_card(month, Threshold.NEAR, TABLE, costliest_family=family)
+    assert [line.labelled_text for line in (*card.lines[1:], *card.commands)] == [
+        "Costliest family: nightly, $600.00, of which avoidable: $80.00",
+        "Avoidable: $90.00; lost: $30.00; most by gpu-underused: $90.00",
+        f"Where it went: sageaudit by family --since 2026-11 --sort total {TABLE_OPTIONS}",
+        f"What to change: sageaudit advice {TABLE_OPTIONS}",
+        f"All budgets: sageaudit budgets --policy policy.toml {TABLE_OPTIONS}",
+    ]
+
+
 def test_a_message_after_the_month_says_so() -> None:
     """It may come on the first day of the next month."""
     month = month_of({30: 1000.0}, today=date(2026, 12, 1), budget=VISION)
     card = budget_card(month, Threshold.PASSED)
-    assert card.headline.endswith("(100%) spent in 2026-11")
-    assert [line.label for line in card.lines] == ["Counted"]
+    assert card.headline.endswith("(100%) in 2026-11")
+    assert [line.label for line in card.lines] == ["Counted", "Avoidable"]
 
 
 def test_the_card_says_what_the_spend_lacks() -> None:
     """Bills without a price, and days before the history."""
     month = month_of({21: 900.0, 22: None}, today=day(22), budget=VISION, covered_since=day(20))
     texts = [line.labelled_text for line in budget_card(month, Threshold.NEAR).lines]
-    assert texts[1:] == ["Unknown: 1 bill lacks a price", "Not counted: jobs before 2026-11-20"]
+    assert texts[2:] == ["Unknown: 1 bill lacks a price", "Not counted: jobs before 2026-11-20"]
 
 
 def test_own_rates_are_not_called_list_prices() -> None:
     """The policy may have discounts or learnt rates."""
     month = month_of({2: 900.0}, today=day(3), budget=VISION)
     text = budget_card(month, Threshold.NEAR, has_own_prices=True).lines[0].text
-    assert text == "1 job that ended, at the policy's own rates: not your invoice"
+    assert text == "1 job that ended by 2026-11-03, at the policy's own rates: not your invoice"
 
 
 @pytest.mark.parametrize(
@@ -171,9 +215,9 @@ def test_a_digest_has_the_most_used_budgets_first() -> None:
     ]
     lines = [line.labelled_text for line in budget_lines(months)]
     assert lines[:3] == [
-        "Budget b2: unknown of $1,000.00 (unknown)",
-        "Budget b1: $900.00 of $1,000.00 (90%), about $2,454.55 projected",
-        "Budget b11: $180.00 of $1,000.00 (18%), about $490.91 projected",
+        "Budget b2: unknown of $1,000.00 (unknown) in 2026-11",
+        "Budget b1: $900.00 of $1,000.00 (90%) in 2026-11, about $2,454.55 projected",
+        "Budget b11: $180.00 of $1,000.00 (18%) in 2026-11, about $490.91 projected",
     ]
     assert lines[10:] == ["Budgets: 2 more budgets, each less used"]
     assert not [*budget_lines([])]

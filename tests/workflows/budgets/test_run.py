@@ -11,14 +11,17 @@ import pytest
 from local.workers import InlineWorkers
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.budget import SentBudgetMessages, Threshold
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.errors import AwsError, MalformedData, Throttled
 from sageaudit.output.text.card import Writer, parse_notice
+from sageaudit.queries import budgets as queries
 from sageaudit.structs import replace
 from sageaudit.workflows.budgets import BudgetCheck, BudgetDependencies, check_budgets
+from tests.fakes.documents import ACCOUNT
 from tests.fakes.entries import entry, record_run
 from tests.fakes.memory_budgets import MemoryBudgetLedger
 
@@ -91,6 +94,61 @@ def test_each_message_goes_to_the_channels_of_its_budget_or_the_default(
     ]
 
 
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (ALL, ["ranker, $60.00, of which avoidable: $0.00"]),
+        (replace(ALL, account=ACCOUNT), ["ranker, $60.00, of which avoidable: $0.00"]),
+        (replace(ALL, owner="ana"), []),
+    ],
+)
+def test_a_message_names_the_family_that_cost_most(
+    history: SqliteHistory, budget: Budget, expected: list[str]
+) -> None:
+    """Daily sums of families have no owner, so the command in the message lists those."""
+    spend(history, 55, NOON - timedelta(hours=1))
+    for hours in (2, 3):
+        record_run(history, "ranker", NOON - timedelta(hours=hours), cost_usd=30)
+    budgets = Budgets(history, budget)
+    assert len(budgets.sent()) == 1
+    message = json.loads(budgets.ledger.bodies[0][1])["payload"]["message"].splitlines()
+    label = "Costliest family: "
+    lines = [line.removeprefix(label) for line in message if line.startswith(label)]
+    assert lines == expected
+
+
+def test_a_message_reads_a_limited_number_of_families(
+    history: SqliteHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that takes too long would never be sent."""
+    monkeypatch.setattr(queries, "MAX_FAMILY_ROWS", 1)
+    budgets = Budgets(history, ALL)
+    spend(history, 85)
+    record_run(history, "ranker", NOON, cost_usd=3)
+    assert budgets.sent() == [("all jobs", Threshold.NEAR)]
+    assert "Costliest family" not in budgets.ledger.bodies[0][1]
+
+
+def test_a_message_whose_families_cannot_be_read_is_sent_by_the_next_check(
+    history: SqliteHistory,
+) -> None:
+    """Nothing was written, so nothing is lost."""
+    budgets = Budgets(history, ALL)
+    spend(history, 85)
+    read_sums = history.daily_sums
+
+    def fail_for_families(scope: Scope, *args: Any, **options: Any) -> Iterator[SumRow]:
+        if scope is Scope.FAMILY:
+            raise Throttled("busy")
+        return read_sums(scope, *args, **options)
+
+    history.daily_sums = fail_for_families  # type: ignore[method-assign]
+    [check] = budgets.check()
+    assert (str(check.error), budgets.ledger.bodies) == ("busy", [])
+    history.daily_sums = read_sums  # type: ignore[method-assign]
+    assert budgets.sent() == [("all jobs", Threshold.NEAR)]
+
+
 def test_a_second_check_writes_nothing(history: SqliteHistory) -> None:
     """The message was sent."""
     budgets = Budgets(history, ALL)
@@ -110,7 +168,7 @@ def test_a_month_begins_at_midnight_in_utc(history: SqliteHistory) -> None:
     assert budgets.sent(midnight + timedelta(days=2)) == []
     assert budgets.sent(midnight + timedelta(minutes=9)) == [("all jobs", Threshold.NEAR)]
     [subject] = budgets.subjects()
-    assert subject == "Budget all jobs: $85.00 of $100.00 (85%) spent in 2026-11"
+    assert subject == "Budget all jobs: $85.00 of $100.00 (85%) in 2026-11"
 
 
 def test_a_backfill_of_past_months_sends_nothing(history: SqliteHistory) -> None:

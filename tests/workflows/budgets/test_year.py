@@ -17,7 +17,7 @@ from sageaudit.domain.budget import Threshold
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.output.text.card import Payload
+from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.structs import replace
 from sageaudit.workflows.budgets import BudgetDependencies, check_budgets
 from tests.fakes.documents import ACCOUNT
@@ -152,7 +152,7 @@ def play(rows: list[Bill], budgets: tuple[Budget, ...]) -> Iterator[Message]:
     ledger = MemoryBudgetLedger()
     with SqliteHistory() as history:
         deps = BudgetDependencies(
-            history, ledger, replace(Policy(), budgets=budgets), {"sns": _write_headline}
+            history, ledger, replace(Policy(), budgets=budgets), {"sns": _write_lines}
         )
         waiting, corrections = iter(rows), defaultdict[date, list[Bill]](list)
         bill = next(waiting, None)
@@ -168,9 +168,9 @@ def play(rows: list[Bill], budgets: tuple[Budget, ...]) -> Iterator[Message]:
             yield from _check(deps, ledger, now)
 
 
-def _write_headline(card: object, owner_ids: object) -> Payload:
+def _write_lines(card: MessageCard, owner_ids: object) -> Payload:
     del owner_ids
-    return {"headline": card.headline}  # type: ignore[attr-defined]
+    return {"lines": [card.headline, *(line.text for line in card.lines)]}
 
 
 def _check(

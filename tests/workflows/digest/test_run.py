@@ -190,11 +190,21 @@ def test_only_the_digest_of_all_jobs_has_the_budgets(history: SqliteHistory) -> 
     }
     assert texts == {
         0: [
-            "Budget all jobs: $110.00 of $100.00 (110%), about $150.00 projected",
-            "Budget bo: $0.00 of $5.00 (0%)",
+            "Budget all jobs: $110.00 of $100.00 (110%) in 2026-11, about $150.00 projected",
+            "Budget bo: $0.00 of $5.00 (0%) in 2026-11",
         ],
         1: [],
     }
+
+
+def test_a_deployment_knows_what_was_spent_since_its_installation() -> None:
+    """No job has ended for months: nothing was spent."""
+    policy = replace(ON, budgets=(Budget("all jobs", Decimal(100)),))
+    with SqliteHistory() as quiet:
+        deps = DigestDependencies(quiet, Kept(), cast("Any", Kept()), policy, {})
+        deps = replace(deps, installed_at=lambda: NOW - timedelta(days=200))
+        [line] = digest_card(read_digests(deps, WEEK, (), NOW)[0]).lines
+    assert line.text == "$0.00 of $100.00 (0%) in 2026-11"
 
 
 def test_a_week_without_jobs_still_shows_the_budgets() -> None:
@@ -206,4 +216,7 @@ def test_a_week_without_jobs_still_shows_the_budgets() -> None:
         card = digest_card(read_digests(deps, WEEK, (), NOW)[0])
     assert card.headline == "Week to 2026-11-22: no job was audited"
     [line] = card.lines
-    assert line.text == "$90.00 or more of $100.00 (at least 90%), about $126.00 or more projected"
+    assert (
+        line.text
+        == "$90.00 or more of $100.00 (at least 90%) in 2026-11, about $126.00 or more projected"
+    )

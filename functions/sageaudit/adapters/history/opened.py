@@ -51,6 +51,21 @@ class HistorySource(Struct, frozen=True):
             return self.name
         return f"the table {self.name} in {self.session.region_name}"
 
+    def installed_at(self) -> datetime | None:
+        """Returns when the table's deployment was installed; None if unknown, and for a file.
+
+        Raises AwsError or MalformedData.
+        """
+        if self.session is None:
+            return None
+        # boto3 is imported only for tables.
+        from sageaudit.adapters.aws.clients import client  # noqa: PLC0415
+        from sageaudit.adapters.history.dynamo.sweep_notes import (  # noqa: PLC0415
+            DynamoSweepStore,
+        )
+
+        return DynamoSweepStore(client(self.session, "dynamodb"), self.name).installed_at()
+
     def __enter__(self) -> Self:
         return self
 

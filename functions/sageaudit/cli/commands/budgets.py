@@ -17,7 +17,7 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.text.budget import selector_text
 from sageaudit.output.text.words import count_text
 from sageaudit.queries.budgets import read_budget_months
-from sageaudit.queries.lists import ReadCounts
+from sageaudit.queries.lists import ReadCounts, audited_days
 from sageaudit.queries.window import FIRST_MOMENT, ONE_DAY, make_window
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
@@ -51,22 +51,29 @@ def budgets(
     output_options.chosen_fields(lists.BUDGETS)
     if not policy.budgets:
         raise BadUsage(
-            "the policy has no budget: add a [[budget]] with usd_per_month, and name the file with"
-            " --policy policy.toml"
+            "the policy has no budget: name its file with --policy policy.toml (also with --table,"
+            " since a table does not store the policy), and add a [[budget]] with usd_per_month"
         )
     read_counts = ReadCounts()
     with history_choice.open() as source:
-        months = read_budget_months(source.history, policy.budgets, day, today, read_counts)
+        months = read_budget_months(
+            source.history, policy.budgets, day, today, source.installed_at(), read_counts
+        )
+        # A deployment audits all jobs, but a file has the jobs up to the last scan.
+        audited = audited_days(source.history) if source.session is None else None
     last_day = min(months[0].last_day, today)
     header = query_output.period_text(make_window(months[0].first_day, last_day + ONE_DAY))
     output_options.write_rows(months, lists.BUDGETS, query_output.json_tail(read_counts), header)
     if output_options.output == "table":
         _explain(months)
+        if audited and audited[-1] < min(months[0].last_day, today - ONE_DAY):
+            print_message(
+                f"the newest audited job ended on {audited[-1]}: `sageaudit scan` audits later jobs"
+            )
 
 
 def _explain(months: list[BudgetMonth]) -> None:
-    month = months[0]
-    if not month.is_over and not any(row.projected_usd for row in months):
+    if not months[0].is_over and all(row.finished_days < MIN_PROJECTION_DAYS for row in months):
         print_message(f"nothing is projected before {count_text(MIN_PROJECTION_DAYS, 'whole day')}")
     late = [row.covered_since for row in months if row.covered_since != row.first_day]
     if any(late) and all(late):

@@ -356,5 +356,5 @@ BUDGETS = ListLayout(
         Field("covered_since", "day"),
     ),
     ("budget", "selector", "usd_per_month", "spent_usd", "spent_percent", "projected_usd", "state"),
-    ("selector", "projected_usd"),
+    ("selector", "projected_usd", "usd_per_month"),
 )

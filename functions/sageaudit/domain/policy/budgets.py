@@ -70,7 +70,8 @@ def parse_budgets(
             text = f"{full_key(row.path)} is for the same jobs as the budget {first_name!r}"
             raise BadPolicy(f"{text}: give them one budget", row.path)
         if budget.name in names:
-            raise row.error("name", f"is that of an earlier budget: {budget.name!r}")
+            text = f"is that of an earlier budget, {budget.name!r}: set another name"
+            raise row.error("name", text)
         budgets[budget.selector] = budget
         names.add(budget.name)
     if len(budgets) > MAX_BUDGETS:

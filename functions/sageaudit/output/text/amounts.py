@@ -158,6 +158,12 @@ def sums_amounts(sums: Sums) -> Amounts:
     )
 
 
+def waste_text(sums: Sums) -> str:
+    """Returns the avoidable and the lost dollars of many jobs."""
+    amounts = sums_amounts(sums)
+    return f"{amounts.avoidable}; lost: {amounts.lost}"
+
+
 def sums_doubts(sums: Sums) -> Uncertainty:
     """Returns why the amounts of many jobs are not exact."""
     return Uncertainty(

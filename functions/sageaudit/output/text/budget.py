@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_FLOOR, Decimal
 
 from sageaudit.domain.audit.bill_document import SpendQualifier
+from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.budget import BudgetMonth, Threshold
 from sageaudit.domain.money import UNKNOWN, format_usd
 from sageaudit.domain.policy.budgets import ALL_JOBS, Budget
-from sageaudit.output.text.amounts import sums_amounts
+from sageaudit.output.text.amounts import rule_amounts, sums_amounts, waste_text
 from sageaudit.output.text.card import (
     MAX_ROWS,
     CardLine,
@@ -19,7 +20,7 @@ from sageaudit.output.text.card import (
     text_attributes,
 )
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
-from sageaudit.output.text.money import Figure
+from sageaudit.output.text.money import Figure, sum_figures
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
@@ -73,17 +74,22 @@ def budget_card(
     threshold: Threshold,
     history: HistoryLocation = DEFAULT_HISTORY,
     *,
+    costliest_family: tuple[str, Sums] | None = None,
     has_own_prices: bool = False,
 ) -> MessageCard:
     """Returns the card of a message about a budget.
 
-    `history`: the history that the card's commands read. `has_own_prices`: whether the policy's
-    rates replace list prices.
+    `history`: the history that the card's commands read. `costliest_family`: with its sums of the
+    month; None if unknown. `has_own_prices`: whether the policy's rates replace list prices.
     """
     budget = month.budget
     card = MessageCard(
         _headline(month, threshold),
-        lines=tuple(_lines(month, has_own_prices=has_own_prices)),
+        lines=(
+            *_spend_lines(month, threshold, has_own_prices=has_own_prices),
+            *_waste_lines(month.total, costliest_family),
+            *_missing_lines(month),
+        ),
         owner=budget.owner or selector_text(budget),
         account_region=month.label,
         commands=tuple(_commands(month, history)),
@@ -101,26 +107,54 @@ def budget_card(
 
 
 def _headline(month: BudgetMonth, threshold: Threshold) -> str:
-    name, spent = short_budget_name(month.budget), spent_text(month)
-    time_text = f"in {month.label}" if month.is_over else f"by {month.today}"
+    # An e-mail's subject has the headline and cuts its middle, so the amounts are short and last.
+    subject, is_upper_bound = f"Budget {short_budget_name(month.budget)}", month.is_upper_bound
     if threshold is Threshold.PROJECTED:
-        projected = projected_figure(month)
-        return (
-            f"Budget {name} will probably be passed: {projected} in {month.label}, {spent} so far"
-        )
+        verb = "may" if is_upper_bound else "will probably"
+        budget_text = format_usd(month.budget.usd_per_month)
+        return f"{subject} {verb} be passed: {projected_figure(month)} of {budget_text}"
+    spent = f"{spent_text(month)} in {month.label}" if month.is_over else spent_text(month)
     if threshold is Threshold.PASSED:
-        return f"Budget {name} is passed: {spent} spent {time_text}"
-    return f"Budget {name}: {spent} spent {time_text}"
+        return f"{subject} {'may be' if is_upper_bound else 'is'} passed: {spent}"
+    return f"{subject}: {spent}"
 
 
-def _lines(month: BudgetMonth, *, has_own_prices: bool) -> Iterator[CardLine]:
+def _spend_lines(
+    month: BudgetMonth, threshold: Threshold, *, has_own_prices: bool
+) -> Iterator[CardLine]:
+    if threshold is Threshold.PROJECTED:
+        yield CardLine(spent_text(month), "Spent")
     prices = "the policy's own rates" if has_own_prices else "list prices"
     jobs = count_text(month.jobs, "job")
-    yield CardLine(f"{jobs} that ended, at {prices}: not your invoice", "Counted")
+    time_text = f"in {month.label}" if month.is_over else f"by {month.today}"
+    yield CardLine(f"{jobs} that ended {time_text}, at {prices}: not your invoice", "Counted")
     if month.projected_usd is not None:
         days = count_text(month.finished_days, "whole day")
-        text = f"{projected_figure(month)}, if the other days cost as much as the average of {days}"
-        yield CardLine(text, "Month", drop_priority=1)
+        text = f"{projected_figure(month)}, by the average of {days}"
+        drop_priority = 0 if threshold is Threshold.PROJECTED else 2
+        yield CardLine(text, "Month", drop_priority=drop_priority)
+
+
+def _waste_lines(total: Sums, costliest_family: tuple[str, Sums] | None) -> Iterator[CardLine]:
+    if costliest_family is not None:
+        name, sums = costliest_family
+        amounts = sums_amounts(sums)
+        text = f"{short_name(name)}, {amounts.spend}, of which avoidable: {amounts.avoidable}"
+        yield CardLine(text, "Costliest family")
+    yield CardLine(f"{waste_text(total)}{_costliest_rule_text(total)}", "Avoidable")
+
+
+def _costliest_rule_text(total: Sums) -> str:
+    """Returns the rule whose findings have the most avoidable and lost dollars; "" if none has."""
+    rule = max(total.rules, key=lambda name: total.rules[name].waste_usd, default="")
+    sums = total.rules.get(rule, RuleSums())
+    if not sums.waste_usd:
+        return ""
+    avoidable, lost, _ = rule_amounts(sums)
+    return f"; most by {rule}: {sum_figures((avoidable, lost))}"
+
+
+def _missing_lines(month: BudgetMonth) -> Iterator[CardLine]:
     if missing := month.total.total_unknown_count + month.total.incomplete:
         verb = "lacks" if missing == 1 else "lack"
         yield CardLine(f"{count_text(missing, 'bill')} {verb} a price", "Unknown")
@@ -131,12 +165,15 @@ def _lines(month: BudgetMonth, *, has_own_prices: bool) -> Iterator[CardLine]:
 def _commands(month: BudgetMonth, history: HistoryLocation) -> Iterator[CardLine]:
     kind, name = month.budget.selector
     option = (f"--{kind}", name) if kind else ()
-    words = ("history",) if kind == "family" else ("by", "family")
     since = ("--since", month.label)
+    words = ("history",) if kind == "family" else ("by", "family")
     command = history.command(*words, *option, *since, "--sort", "total")
-    yield CardLine(command, "Where it went", is_code=True)
+    yield CardLine(command, "Where it went", is_code=True, drop_priority=1)
+    # Recommendations are about families, and a family may have jobs with several values of a tag.
+    to_change = ("top", *since) if kind == "tag" else ("advice",)
+    yield CardLine(history.command(*to_change, *option), "What to change", is_code=True)
     all_budgets = history.command("budgets", "--policy", "policy.toml")
-    yield CardLine(all_budgets, "All budgets", is_code=True, drop_priority=2)
+    yield CardLine(all_budgets, "All budgets", is_code=True, drop_priority=3)
 
 
 def budget_lines(months: Sequence[BudgetMonth]) -> Iterator[CardLine]:
@@ -145,7 +182,8 @@ def budget_lines(months: Sequence[BudgetMonth]) -> Iterator[CardLine]:
     for index, month in enumerate(listed):
         projected = f", {projected_figure(month)} projected" if month.projected_usd else ""
         label = f"Budget {short_budget_name(month.budget)}"
-        yield CardLine(f"{spent_text(month)}{projected}", label, drop_priority=index and 1)
+        text = f"{spent_text(month)} in {month.label}{projected}"
+        yield CardLine(text, label, drop_priority=index and 1)
     if others := len(months) - len(listed):
         text = f"{count_text(others, 'more budget')}, each less used"
         yield CardLine(text, "Budgets", drop_priority=2)

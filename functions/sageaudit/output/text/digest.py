@@ -16,7 +16,7 @@ from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.scope import WEEK_DAYS
-from sageaudit.output.text.amounts import sums_amounts
+from sageaudit.output.text.amounts import sums_amounts, waste_text
 from sageaudit.output.text.budget import budget_lines
 from sageaudit.output.text.card import (
     Attribute,
@@ -95,7 +95,7 @@ def digest_card(
         lines=(
             *([CardLine(str(digest.route), "Filter")] if digest.route else []),
             CardLine(", ".join(_spend_texts(digest)), "Spend"),
-            CardLine(_waste_text(digest.total), "Avoidable"),
+            CardLine(waste_text(digest.total), "Avoidable"),
             *_idle_lines(digest.total),
             *_change_lines(digest.changed_families),
             *budget_lines(digest.budgets),
@@ -199,11 +199,6 @@ def _ratio_text(ratio: str, digest: Digest) -> str:
     weeks = filter(None, (digest.total, digest.previous_total))
     is_exact = all(week.spend_qualifier is SpendQualifier.EXACT for week in weeks)
     return about_text(ratio, estimated=not is_exact)
-
-
-def _waste_text(total: Sums) -> str:
-    amounts = sums_amounts(total)
-    return f"{amounts.avoidable}; lost: {amounts.lost}"
 
 
 def _idle_lines(total: Sums) -> Iterator[CardLine]:
