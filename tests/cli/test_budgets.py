@@ -91,8 +91,11 @@ def test_early_in_a_month_nothing_is_projected(
     """The command says why."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW.replace(day=3))
     done = run(*words)
-    assert "nothing is projected before 5 whole days" in done.stderr
-    assert "unknown" in done.stdout
+    assert "there is no projection before day 6 of the month" in done.stderr
+    projected = [
+        row.split(",")[7] for row in run(*words, "--output", "csv").stdout.splitlines()[1:]
+    ]
+    assert projected == [""] * len(projected)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_early_in_a_month_nothing_is_projected(
     [
         ("2026-13", "--month 2026-13 is not a month: write 2026-08 or last-month"),
         ("november", "--month november is not a month: write 2026-08 or last-month"),
-        ("2026-12", "--month 2026-12 is in the future: it is 2026-11-18 by this computer"),
+        ("2026-12", "--month 2026-12 is in the future: this computer's date is 2026-11-18"),
         ("2017-10", "--month 2017-10 is before the first SageMaker job, of 2017-11"),
         ("0000-01", "--month 0000-01 is not a month: write 2026-08 or last-month"),
     ],

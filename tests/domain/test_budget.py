@@ -20,7 +20,7 @@ from sageaudit.domain.policy.budgets import Budget
 from sageaudit.structs import replace
 from tests.fakes.budgets import ALL_JOBS, NOVEMBER, month_of
 
-NEAR, PASSED, PROJECTED = Threshold.NEAR, Threshold.PASSED, Threshold.PROJECTED
+NEAR, PASSED, PROJECTED = Threshold.NEAR, Threshold.EXCEEDED, Threshold.PROJECTED
 NOTHING_SENT = SentBudgetMessages("2026-11", ALL_JOBS.selector)
 
 
@@ -112,7 +112,7 @@ def test_a_projection_that_passes_the_budget_is_reported_once() -> None:
     assert sent_after(*months) == [PROJECTED, NEAR, PASSED]
 
 
-def test_nothing_is_projected_once_the_budget_is_passed() -> None:
+def test_nothing_is_projected_once_the_budget_is_exceeded() -> None:
     """Its message was the last of the month."""
     spend = dict.fromkeys(range(1, 6), 300.0)
     assert sent_after(month_of(spend, today=day(4)), month_of(spend, today=day(20))) == [PASSED]
@@ -169,7 +169,7 @@ def test_a_bill_without_a_price_can_pass_but_never_be_within() -> None:
     unknown = month_of({2: 100.0, 3: None}, today=day(4))
     assert unknown.state is BudgetState.UNKNOWN
     assert unknown.spend_qualifier is SpendQualifier.AT_LEAST
-    assert month_of({2: 1100.0, 3: None}, today=day(4)).state is BudgetState.PASSED
+    assert month_of({2: 1100.0, 3: None}, today=day(4)).state is BudgetState.EXCEEDED
 
 
 def test_spend_is_unknown_if_no_bill_is_known() -> None:
@@ -193,7 +193,7 @@ def test_a_month_that_the_history_does_not_cover_is_unknown() -> None:
         ({2: 100.0}, 9, BudgetState.WITHIN),
         ({2: 850.0}, 3, BudgetState.NEAR),
         ({2: 400.0}, 9, BudgetState.PROJECTED),
-        ({2: 1000.0}, 9, BudgetState.PASSED),
+        ({2: 1000.0}, 9, BudgetState.EXCEEDED),
     ],
 )
 def test_a_month_has_a_state(

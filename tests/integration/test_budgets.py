@@ -1,4 +1,4 @@
-"""A passed budget in the whole flow: from the job's end to the posted message."""
+"""An exceeded budget in the whole flow: from the job's end to the posted message."""
 
 from tests.faults.stories import played, stories
 
@@ -9,5 +9,5 @@ def test_a_passed_budget_is_posted_once() -> None:
     with played(story) as world:
         posted = [line for line in world.shown("sns") if "Budget" in line]
         assert len(posted) == 1
-        assert posted[0].startswith("Budget all jobs is passed: $0.15 or more of $0.01")
+        assert posted[0].startswith("Budget all jobs is exceeded: $0.15 or more of $0.01")
         assert (world.letters(), world.waiting()) == ([], 0)

@@ -97,7 +97,7 @@ def policy() -> Schema:
             ),
             "budget": _rows(
                 "USD a month (UTC) for some jobs, or for all. Messages come at 80%, at 100%, and if"
-                " the projection passes it. At most one of family, owner, tag and account.",
+                " the projection exceeds it. At most one of family, owner, tag and account.",
                 _budget(),
             ),
             "mentions": _table(

@@ -32,7 +32,7 @@ class Threshold(enum.StrEnum):
     """What a message about a budget reports. Each is reported once a month."""
 
     NEAR = "80%"
-    PASSED = "100%"
+    EXCEEDED = "100%"
     PROJECTED = "projected"
 
 
@@ -42,7 +42,7 @@ class BudgetState(enum.StrEnum):
     WITHIN = "within"
     NEAR = "near"
     PROJECTED = "projected"
-    PASSED = "passed"
+    EXCEEDED = "exceeded"
     UNKNOWN = "unknown"
     NO_JOBS = "no jobs"
 
@@ -127,7 +127,7 @@ class BudgetMonth(Struct, frozen=True):
 
     @property
     def is_upper_bound(self) -> bool:
-        """Whether the true spend may be lower, so that a passed budget may not be passed."""
+        """Whether the true spend may be lower, so that an exceeded budget may not be."""
         return self.spend_qualifier is SpendQualifier.UP_TO
 
     @property
@@ -171,10 +171,10 @@ class BudgetMonth(Struct, frozen=True):
     def reached(self) -> dict[Threshold, Decimal]:
         """The spend or projection (USD) of each threshold that the month has reached.
 
-        A passed budget has no projection.
+        An exceeded budget has no projection.
         """
         amounts = {
-            Threshold.PASSED: self.spent_usd,
+            Threshold.EXCEEDED: self.spent_usd,
             Threshold.NEAR: self.spent_usd,
             Threshold.PROJECTED: self.projected_usd,
         }
@@ -183,16 +183,16 @@ class BudgetMonth(Struct, frozen=True):
             for threshold, usd in amounts.items()
             if usd is not None and _is_reached(threshold, usd, self.budget)
         }
-        if Threshold.PASSED in reached:
+        if Threshold.EXCEEDED in reached:
             reached.pop(Threshold.PROJECTED, None)
         return reached
 
     @property
     def state(self) -> BudgetState:
-        """Where the budget stands. A lower bound can pass a budget, but never be within it."""
+        """Where the budget stands. A lower bound can exceed a budget, but is never within it."""
         reached = self.reached
-        if Threshold.PASSED in reached:
-            return BudgetState.PASSED
+        if Threshold.EXCEEDED in reached:
+            return BudgetState.EXCEEDED
         if Threshold.PROJECTED in reached:
             return BudgetState.PROJECTED
         if Threshold.NEAR in reached:
@@ -222,7 +222,7 @@ def due_threshold(month: BudgetMonth, past: SentBudgetMessages) -> Threshold | N
     projection. After 100% no message is due.
     """
     standing = _standing(month.budget, past)
-    if Threshold.PASSED in standing:
+    if Threshold.EXCEEDED in standing:
         return None
     return next((threshold for threshold in month.reached if threshold not in standing), None)
 
@@ -248,7 +248,7 @@ def _is_reached(threshold: Threshold, usd: Decimal, budget: Budget) -> bool:
     match threshold:
         case Threshold.NEAR:
             return 100 * usd >= NEAR_PERCENT * limit
-        case Threshold.PASSED:
+        case Threshold.EXCEEDED:
             return usd >= limit
         case Threshold.PROJECTED:
             return usd > limit

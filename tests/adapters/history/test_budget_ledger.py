@@ -28,7 +28,7 @@ from tests.fakes.memory_budgets import MemoryBudgetLedger
 
 SELECTOR = ("tag", "team=vision#1")
 FIRST = SentBudgetMessages("2026-11", SELECTOR, {Threshold.NEAR: Decimal("812.40")}, 1)
-SECOND = replace(FIRST, sent={**FIRST.sent, Threshold.PASSED: Decimal(1000)}, messages=2)
+SECOND = replace(FIRST, sent={**FIRST.sent, Threshold.EXCEEDED: Decimal(1000)}, messages=2)
 SINCE, UNTIL = date(2026, 11, 1), date(2026, 11, 30)
 
 

@@ -17,8 +17,8 @@ from tests.fakes.budgets import NOVEMBER, month_of
 
 VISION = Budget("vision team", Decimal(1000), tag=("team", "vision"))
 TABLE = HistoryLocation.for_table("h", "eu-west-1")
-PASSED_TEXT = "Budget vision team is passed"
-PROJECTED_TEXT = "Budget vision team will probably be passed: about $1,537.20 of $1,000.00"
+EXCEEDED_TEXT = "Budget vision team is exceeded"
+PROJECTED_TEXT = "Budget vision team will probably be exceeded: about $1,537.20 of $1,000.00"
 WHERE_VISION_WENT = "sageaudit by family --tag team=vision --since 2026-11 --sort total"
 TABLE_OPTIONS = "--table h --table-region eu-west-1"
 SPEND = dict.fromkeys(range(1, 18), 45.0)
@@ -37,7 +37,7 @@ def test_the_card_says_what_was_spent_of_which_jobs_and_where_to_look() -> None:
     assert [*plain.text_lines(plain.make_payload(card))][2:] == [
         "Budget vision team: $805.00 of $1,000.00 (80%)",
         "Counted: 18 jobs that ended by 2026-11-18, at list prices: not your invoice",
-        "Month: about $1,350.00, by the average of 17 whole days",
+        "Month: about $1,350.00, if the other days cost the average of 17 whole days",
         "Avoidable: $0.00; lost: $0.00",
         "tag team=vision, 2026-11",
         f"Where it went: {WHERE_VISION_WENT} {TABLE_OPTIONS}",
@@ -50,9 +50,9 @@ def test_the_card_says_what_was_spent_of_which_jobs_and_where_to_look() -> None:
     ("threshold", "spend", "headline"),
     [
         (
-            Threshold.PASSED,
+            Threshold.EXCEEDED,
             {2: 1012.4},
-            "Budget vision team is passed: $1,012.40 of $1,000.00 (101%)",
+            "Budget vision team is exceeded: $1,012.40 of $1,000.00 (101%)",
         ),
         (
             Threshold.PROJECTED,
@@ -60,9 +60,9 @@ def test_the_card_says_what_was_spent_of_which_jobs_and_where_to_look() -> None:
             PROJECTED_TEXT,
         ),
         (
-            Threshold.PASSED,
+            Threshold.EXCEEDED,
             {2: 1012.4, 3: None},
-            f"{PASSED_TEXT}: $1,012.40 or more of $1,000.00 (at least 101%)",
+            f"{EXCEEDED_TEXT}: $1,012.40 or more of $1,000.00 (at least 101%)",
         ),
     ],
 )
@@ -75,7 +75,8 @@ def test_the_first_line_names_the_threshold(
 
 
 @pytest.mark.parametrize(
-    ("threshold", "verb"), [(Threshold.PASSED, "may be passed: "), (Threshold.PROJECTED, "may be ")]
+    ("threshold", "verb"),
+    [(Threshold.EXCEEDED, "may be exceeded: "), (Threshold.PROJECTED, "may be ")],
 )
 def test_an_upper_bound_may_pass_a_budget(threshold: Threshold, verb: str) -> None:
     """The true spend may be lower."""
@@ -117,7 +118,7 @@ def test_the_card_says_what_could_be_saved() -> None:
 def test_a_message_after_the_month_says_so() -> None:
     """It may come on the first day of the next month."""
     month = month_of({30: 1000.0}, today=date(2026, 12, 1), budget=VISION)
-    card = budget_card(month, Threshold.PASSED)
+    card = budget_card(month, Threshold.EXCEEDED)
     assert card.headline.endswith("(100%) in 2026-11")
     assert [line.label for line in card.lines] == ["Counted", "Avoidable"]
 
@@ -176,7 +177,7 @@ def test_an_upper_bound_stays_one() -> None:
 )
 def test_the_command_shows_the_jobs_of_the_budget(budget: Budget, command: str) -> None:
     """Quoted for a shell."""
-    card = budget_card(month_of({2: 5.0}, today=day(3), budget=budget), Threshold.PASSED)
+    card = budget_card(month_of({2: 5.0}, today=day(3), budget=budget), Threshold.EXCEEDED)
     assert card.commands[0].text.startswith(command)
 
 
@@ -184,7 +185,7 @@ def test_the_command_shows_the_jobs_of_the_budget(budget: Budget, command: str) 
 def test_a_hostile_name_breaks_no_channel(name: str) -> None:
     """It is text of a policy, but owners and tags have any text."""
     budget = Budget(name, Decimal(1), owner=name * 10)
-    card = budget_card(month_of({2: 5.0}, today=day(3), budget=budget), Threshold.PASSED)
+    card = budget_card(month_of({2: 5.0}, today=day(3), budget=budget), Threshold.EXCEEDED)
     for service in (plain, slack, teams):
         payload = service.make_payload(card)
         service.check_payload(payload)
@@ -219,5 +220,5 @@ def test_a_digest_has_the_most_used_budgets_first() -> None:
         "Budget b1: $900.00 of $1,000.00 (90%) in 2026-11, about $2,454.55 projected",
         "Budget b11: $180.00 of $1,000.00 (18%) in 2026-11, about $490.91 projected",
     ]
-    assert lines[10:] == ["Budgets: 2 more budgets, each less used"]
+    assert lines[10:] == ["Budgets: 2 more budgets, of which a smaller share is spent"]
     assert not [*budget_lines([])]

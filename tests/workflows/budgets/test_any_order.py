@@ -165,9 +165,9 @@ def test_no_message_is_repeated_or_lost(events: list[Audit | Watch | timedelta])
             [thresholds, others] = (sent[f"{budget.name} {channel}"] for channel in CHANNELS)
             assert thresholds == others
             assert len(thresholds) == len({*thresholds}) <= MAX_MESSAGES
-            assert Threshold.PASSED not in thresholds[:-1]
+            assert Threshold.EXCEEDED not in thresholds[:-1]
             spent = month.spent(budget)
             if spent >= LIMIT_USD:
-                assert thresholds[-1] == Threshold.PASSED
+                assert thresholds[-1] == Threshold.EXCEEDED
             elif 100 * spent >= 80 * LIMIT_USD:
-                assert {Threshold.NEAR, Threshold.PASSED} & {*thresholds}
+                assert {Threshold.NEAR, Threshold.EXCEEDED} & {*thresholds}

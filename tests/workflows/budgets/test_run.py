@@ -156,7 +156,7 @@ def test_a_second_check_writes_nothing(history: SqliteHistory) -> None:
     assert budgets.sent() == [("all jobs", Threshold.NEAR)]
     assert budgets.sent() == []
     spend(history, 15, NOON + timedelta(minutes=5))
-    assert budgets.sent(NOON + timedelta(hours=1)) == [("all jobs", Threshold.PASSED)]
+    assert budgets.sent(NOON + timedelta(hours=1)) == [("all jobs", Threshold.EXCEEDED)]
 
 
 def test_a_month_begins_at_midnight_in_utc(history: SqliteHistory) -> None:
@@ -187,7 +187,7 @@ def test_a_new_deployment_reports_nothing_of_the_month_before(history: SqliteHis
     first = datetime(2026, 11, 1, 9, tzinfo=UTC)
     assert budgets.sent(first, installed_at=first) == []
     assert budgets.sent(first, installed_at=None) == []
-    assert budgets.sent(first) == [("all jobs", Threshold.PASSED)]
+    assert budgets.sent(first) == [("all jobs", Threshold.EXCEEDED)]
 
 
 def test_a_month_in_which_the_table_was_deployed_is_projected_from_then(
@@ -225,9 +225,9 @@ def test_a_budget_that_fails_stops_no_other(
     budgets = Budgets(history, ANA, ALL)
     budgets.ledger = Failing(error)
     spend(history, 120)
-    failed, passed = budgets.check()
+    failed, exceeded = budgets.check()
     assert (failed.error, failed.threshold) == (error, None)
-    assert (passed.error, passed.threshold) == (None, Threshold.PASSED)
+    assert (exceeded.error, exceeded.threshold) == (None, Threshold.EXCEEDED)
 
 
 def test_of_two_checks_at_the_same_time_one_sends(history: SqliteHistory) -> None:

@@ -92,7 +92,7 @@ def _bill(random_: random.Random, number: int, workload: Workload, day: int) -> 
 
 
 def budgets_for(rows: list[Bill]) -> tuple[Budget, ...]:
-    """Returns budgets that some months pass, and one that none does: about a month's average."""
+    """Returns budgets that some months exceed, and one that none does: about a month's average."""
     total = sum((bill.usd for bill in rows), Decimal(0)) / 12
     families = defaultdict[str, Decimal](Decimal)
     for bill in rows:
@@ -208,7 +208,7 @@ def test_a_budget_has_at_most_three_messages_a_month_and_none_twice(year: Year) 
     assert {threshold for sent in by_month.values() for threshold in sent} == set(Threshold)
     for sent in by_month.values():
         assert len(sent) == len({*sent})
-        assert Threshold.PASSED not in sent[:-1]
+        assert Threshold.EXCEEDED not in sent[:-1]
     assert len(by_month) <= 12 * len(budgets)
     assert not [message for message in messages if message.budget == "the account"]
 
@@ -221,7 +221,7 @@ def test_each_message_has_the_sum_of_the_bills_and_its_threshold_is_reached(year
         budget = by_name[message.budget]
         usd = spent(budget, rows, message.at, message.month)
         assert f"{format_usd(usd)} of {format_usd(budget.usd_per_month)}" in message.spent_text
-        if message.threshold is Threshold.PASSED:
+        if message.threshold is Threshold.EXCEEDED:
             assert usd >= budget.usd_per_month
         elif message.threshold is Threshold.NEAR:
             assert Decimal("0.8") * budget.usd_per_month <= usd < budget.usd_per_month
@@ -236,15 +236,15 @@ def test_each_passed_month_has_its_message(year: Year) -> None:
     sent = {
         (message.budget, message.month)
         for message in messages
-        if message.threshold is Threshold.PASSED
+        if message.threshold is Threshold.EXCEEDED
     }
-    passed = set()
+    exceeded = set()
     for month in range(1, 13):
         days = monthrange(2026, month)[1]
         last_check = datetime(2026, month, days, 12, 9, tzinfo=UTC) + timedelta(days=1)
         for budget in budgets:
             label = f"2026-{month:02d}"
             if spent(budget, rows, last_check, label) >= budget.usd_per_month:
-                passed.add((budget.name, label))
-    assert passed
-    assert passed <= sent
+                exceeded.add((budget.name, label))
+    assert exceeded
+    assert exceeded <= sent

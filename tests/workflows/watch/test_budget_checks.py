@@ -15,7 +15,7 @@ from tests.workflows.watch.test_watch import HANGS, MINUTE, NOON, Run
 from watch import handler
 
 NOTHING_DUE = BudgetCheck("vision", "2026-11")
-PASSED = replace(NOTHING_DUE, threshold=Threshold.PASSED, channels=("sns",))
+PASSED = replace(NOTHING_DUE, threshold=Threshold.EXCEEDED, channels=("sns",))
 
 
 class WatchedBudgets(WatchedJobs):

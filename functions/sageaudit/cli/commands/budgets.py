@@ -15,7 +15,6 @@ from sageaudit.domain.budget import MIN_PROJECTION_DAYS, BudgetMonth, last_day_o
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.budget import selector_text
-from sageaudit.output.text.words import count_text
 from sageaudit.queries.budgets import read_budget_months
 from sageaudit.queries.lists import ReadCounts, audited_days
 from sageaudit.queries.window import FIRST_MOMENT, ONE_DAY, make_window
@@ -30,7 +29,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--month", metavar="YYYY-MM", help="The month (UTC), or last-month; by default this.")
+@click.option(
+    "--month", metavar="YYYY-MM", help="The month (UTC), or last-month; by default the current one."
+)
 @options.POLICY_OPTION
 @query_options.HISTORY_OPTIONS
 @query_options.output_options(lists.BUDGETS)
@@ -40,9 +41,9 @@ def budgets(
     history_choice: HistoryChoice,
     output_options: OutputOptions,
 ) -> None:
-    """Lists budgets, and what was spent of them.
+    """Lists budgets, and how much of each was spent.
 
-    The policy has the budgets. Spend is the sum of the bills of jobs that ended in the month, at
+    Budgets come from the policy. Spend is the sum of the bills of jobs that ended in the month, at
     list prices or the policy's own rates; it is not your invoice. A projection of the month needs
     five whole days.
     """
@@ -74,7 +75,7 @@ def budgets(
 
 def _explain(months: list[BudgetMonth]) -> None:
     if not months[0].is_over and all(row.finished_days < MIN_PROJECTION_DAYS for row in months):
-        print_message(f"nothing is projected before {count_text(MIN_PROJECTION_DAYS, 'whole day')}")
+        print_message(f"there is no projection before day {MIN_PROJECTION_DAYS + 1} of the month")
     late = [row.covered_since for row in months if row.covered_since != row.first_day]
     if any(late) and all(late):
         print_message(f"the history has no audits before {min(filter(None, late))}")
@@ -97,7 +98,7 @@ def _parse_month(text: str | None, now: datetime) -> date:
     if day is None:
         raise BadUsage(f"--month {text} is not a month: write 2026-08 or {_LAST_MONTH}")
     if day > today:
-        raise BadUsage(f"--month {text} is in the future: it is {now:%Y-%m-%d} by this computer")
+        raise BadUsage(f"--month {text} is in the future: this computer's date is {now:%Y-%m-%d}")
     if last_day_of_month(day) < FIRST_MOMENT.date():
         raise BadUsage(f"--month {text} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
     return day

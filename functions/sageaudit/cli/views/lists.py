@@ -346,7 +346,7 @@ BUDGETS = ListLayout(
             get_value=lambda month: " ".join(filter(None, month.budget.selector)) or None,
         ),
         Field("month", get_value=lambda month: month.label),
-        Field("usd_per_month", "usd", "Budget", get_value=lambda row: row.budget.usd_per_month),
+        Field("usd_per_month", "usd", "Per month", get_value=lambda row: row.budget.usd_per_month),
         Field("spent_usd", "usd", "Spent", spent_figure),
         Field("spend_qualifier"),
         Field("spent_percent", "percent", "Used", percent_of_budget),

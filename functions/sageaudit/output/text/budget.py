@@ -37,8 +37,9 @@ def spent_figure(month: BudgetMonth) -> Figure:
 
 
 def projected_figure(month: BudgetMonth) -> Figure:
-    """Returns the projected spend."""
-    return replace(spent_figure(month), usd=month.projected_usd, estimated=True)
+    """Returns the projected spend; `-` if none is made, as for a month that is over."""
+    absent = UNKNOWN if month.spent_usd is None else "-"
+    return replace(spent_figure(month), usd=month.projected_usd, estimated=True, absent=absent)
 
 
 def percent_of_budget(month: BudgetMonth) -> str:
@@ -112,10 +113,10 @@ def _headline(month: BudgetMonth, threshold: Threshold) -> str:
     if threshold is Threshold.PROJECTED:
         verb = "may" if is_upper_bound else "will probably"
         budget_text = format_usd(month.budget.usd_per_month)
-        return f"{subject} {verb} be passed: {projected_figure(month)} of {budget_text}"
+        return f"{subject} {verb} be exceeded: {projected_figure(month)} of {budget_text}"
     spent = f"{spent_text(month)} in {month.label}" if month.is_over else spent_text(month)
-    if threshold is Threshold.PASSED:
-        return f"{subject} {'may be' if is_upper_bound else 'is'} passed: {spent}"
+    if threshold is Threshold.EXCEEDED:
+        return f"{subject} {'may be' if is_upper_bound else 'is'} exceeded: {spent}"
     return f"{subject}: {spent}"
 
 
@@ -130,7 +131,7 @@ def _spend_lines(
     yield CardLine(f"{jobs} that ended {time_text}, at {prices}: not your invoice", "Counted")
     if month.projected_usd is not None:
         days = count_text(month.finished_days, "whole day")
-        text = f"{projected_figure(month)}, by the average of {days}"
+        text = f"{projected_figure(month)}, if the other days cost the average of {days}"
         drop_priority = 0 if threshold is Threshold.PROJECTED else 2
         yield CardLine(text, "Month", drop_priority=drop_priority)
 
@@ -185,7 +186,7 @@ def budget_lines(months: Sequence[BudgetMonth]) -> Iterator[CardLine]:
         text = f"{spent_text(month)} in {month.label}{projected}"
         yield CardLine(text, label, drop_priority=index and 1)
     if others := len(months) - len(listed):
-        text = f"{count_text(others, 'more budget')}, each less used"
+        text = f"{count_text(others, 'more budget')}, of which a smaller share is spent"
         yield CardLine(text, "Budgets", drop_priority=2)
 
 
