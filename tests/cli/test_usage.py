@@ -20,7 +20,11 @@ ONE_HISTORY = "name one history: either a file with --history or a table with --
 ROWS = "is not in the range 1<=x<=1000000"
 WRONG = [
     ("account 111122223333 --history h.db --table t1", 2, ONE_HISTORY),
-    ("account 111122223333 --table history", 2, "which region is the table in? name it"),
+    (
+        "account 111122223333 --table history",
+        2,
+        "which region is the table in? give --table",
+    ),
     ("account 12 --history {file}", 2, "ACCOUNT 12 is not an account id, which has 12 digits"),
     ("account 222233334444 --history {file}", 3, "no audited run of account 222233334444"),
     ("audit", 2, "name a job"),

@@ -127,10 +127,10 @@ def change_text(recommendation: FamilyRecommendation) -> str:
 
 
 def _change_cell(recommendation: FamilyRecommendation) -> str:
-    if not recommendation.parameter:
+    # A placeholder such as `s3://<bucket>/<prefix>` does not say what the change is.
+    if not recommendation.parameter or "<" in recommendation.new:
         return f"see {recommendation.rule}"
-    line = line_to_paste(clear_name(recommendation.parameter), str(recommendation.new))
-    return line if "<" not in line else recommendation.parameter
+    return line_to_paste(clear_name(recommendation.parameter), recommendation.new)
 
 
 def _run_figure(recommendation: FamilyRecommendation) -> Figure:

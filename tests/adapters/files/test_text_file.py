@@ -66,7 +66,7 @@ def test_without_pyyaml_the_user_reads_what_to_type(
 ) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert refusal(YAML.encode(), tmp_path) == (
-        "is YAML: print it with `--output json`, or install sageaudit[yaml] to read YAML"
+        "is YAML: write it as JSON (`--output json`), or add PyYAML: `pipx inject sageaudit pyyaml`"
     )
 
 

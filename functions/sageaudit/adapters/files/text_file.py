@@ -45,7 +45,7 @@ _WHITESPACE = re.compile(r"\s*")
 _PROMPT = re.compile(r"\s*(?:[\w@~:/\\.\[\]-]*[$%>#]\s*|PS [^\n>]*>\s*)?aws \w[^\n]*\n")
 _PYTHON = re.compile(r"\s*[\[{(]+\s*(?:'|u'|datetime\.)|datetime\.datetime\(|tzlocal\(\)")
 _YAML = re.compile(r"\s*(?:---\s*\n|#[^\n]*\n|- )*\s*[A-Za-z][\w.-]*:(?:\s|$)")
-_USE_JSON = "print it with `--output json`, or install sageaudit[yaml] to read YAML"
+_USE_JSON = "write it as JSON (`--output json`), or add PyYAML: `pipx inject sageaudit pyyaml`"
 
 
 def display_name(path: str) -> str:

@@ -117,8 +117,8 @@ def open_history(
         create_private_folder(path.parent)
     if history is None and not create and not _exists(path):
         raise NoHistory(
-            "there is no history yet: make one with `sageaudit scan`, or name one with --history"
-            " FILE or --table NAME"
+            "there is no history yet: make one with `sageaudit scan` (or `sageaudit demo`, to try it), or"
+            " name one with --history FILE or --table NAME"
         )
     file_history = SqliteHistory(path, create=create)
     if os.name == "posix" and path.stat().st_mode & _WRITABLE_BY_OTHERS:
@@ -148,7 +148,10 @@ def _open_table(
         raise BadUsage(f"--table {table} is not a valid table name")
     session = open_session(profile, region)
     if session.region_name is None:
-        raise BadUsage("which region is the table in? name it, or set one for your profile")
+        raise BadUsage(
+            "which region is the table in? give --table-region (or --region, if the command has no"
+            " --table-region), or set AWS_REGION"
+        )
     with aws_errors("dynamodb"):
         history_table = DynamoHistory(client(session, "dynamodb"), table)
     return session, history_table, history_table
