@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_it_goes_with_the_table_alone(
 def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """YAML, gzip, repeated keys, standard input and a plan; each file stays as it was."""
+    """YAML, gzip, repeated keys, standard input, a pipe and a plan; each file stays as it was."""
     document = body(JobKind.TRAINING, SPOT)
     files = {
         "--write changes only JSON": b"TrainingJobName: x\nResourceConfig: {}\n",
@@ -102,10 +103,15 @@ def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
         2,
         True,
     )
-    with request(tmp_path).open() as file:
+    reader, writer = os.pipe()
+    os.write(writer, json.dumps(document).encode())
+    os.close(writer)
+    with open(reader) as pipe, request(tmp_path).open() as file:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr("sys.stdin", file)
-        done = run("check", "-", "--write", "--yes")
-    assert (done.exit_code, "standard input cannot be changed" in done.stderr) == (2, True)
+        for name in ("-", f"/dev/fd/{pipe.fileno()}"):
+            done = run("check", name, "--write", "--yes")
+            shown = name.replace("-", "standard input")
+            assert (done.exit_code, f"{shown} cannot be changed" in done.stderr) == (2, True)
 
 
 def test_a_misspelled_name_is_written_only_if_its_letters_are_right(

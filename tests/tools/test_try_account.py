@@ -128,6 +128,17 @@ def test_a_denied_call_is_in_the_list_without_the_accounts_id(
     assert world.leftovers() == []
 
 
+def test_an_answer_in_another_form_is_in_the_list(
+    world: TryWorld, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real AWS may answer what the simulation does not. The list is still written."""
+    monkeypatch.setattr("tools.try_account.resources.create_stack", lambda *_: {}["StackId"])
+    text, _ = world.run(template)
+    assert (rows(text)["stack"], rows(text)["removed"]) == ("DIFFERS", "same")
+    assert "KeyError('StackId')" in text
+    assert world.leftovers() == []
+
+
 def test_a_job_without_capacity_is_audited_too(world: TryWorld, template: str) -> None:
     """It has no bill and no metrics; its audit and its message are still there."""
     world.failure = "CapacityError: Unable to provision requested ML compute capacity."
@@ -171,6 +182,7 @@ def test_what_cannot_be_removed_is_named_and_a_later_run_removes_it(
     text, _ = world.run(template)
     assert rows(text)["removed"] == "DIFFERS"
     assert f"the bucket {NAMES.bucket}: An error occurred (AccessDenied)" in " ".join(text.split())
+    assert "`make try ARGS=--cleanup`, in this account and region, removes the rest" in world.lines
     assert world.leftovers() == [NAMES.bucket]
     world.denied = ""
     assert find_stacks(world.account) == ([NAMES.stack], [])

@@ -40,6 +40,7 @@ from tools.try_account.removal import find_stacks, remove
 from tools.try_account.resources import Package
 from tools.try_account.trial import Trial
 
+_CLEANUP = "`make try ARGS=--cleanup`, in this account and region, removes the rest"
 TARGET = lambda_target(PINNED_PYTHON, "arm64")
 
 
@@ -60,9 +61,7 @@ def main(profile: str | None, region: str | None, yes: bool, cleanup: bool) -> N
     except (CannotTry, SageauditError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        raise click.ClickException(
-            "interrupted before all was removed: `make try ARGS=--cleanup` removes the rest"
-        ) from None
+        raise click.ClickException(f"interrupted before all was removed: {_CLEANUP}") from None
     except (BotoCoreError, ClientError) as error:
         reason = no_answer_error(error, "AWS") if isinstance(error, BotoCoreError) else error
         raise click.ClickException(str(reason)) from error
@@ -83,6 +82,8 @@ def try_deployment(
         account.say("interrupted; wait until all is removed")
     finally:
         left = remove(account, names.stack)
+    if left:
+        account.say(_CLEANUP)
     checks = trial.all_checks("; ".join(left) or EXPECTED["removed"])
     text = account.without_id(checklist_text(title, checks, trial.facts))
     return text, all(check.is_same for check in checks)

@@ -11,8 +11,9 @@ from msgspec import Struct
 from infra.names import FINGERPRINT_KEY, TAG
 from tools.try_account.account import PREFIX, Account, stack_name
 
-AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
-"""What boto3 raises for a refusal, for no answer, and for an unreadable answer."""
+AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError, LookupError, TypeError, ValueError)
+"""What boto3 raises for a refusal, for no answer, and for an unreadable answer; and what follows
+from an answer in another form than that of the local AWS."""
 _DELETED = "DELETE_COMPLETE"
 _STACK_LIMIT_S, _JOB_LIMIT_S, _LAST_LIMIT_S = 1800, 900, 300
 _EVERY_S = 10
@@ -75,7 +76,7 @@ def _remove_kind(
     try:
         resource_ids = list(kind.find(account, stack))
     except AWS_ERRORS as error:
-        errors[kind.label] = str(error)
+        errors[kind.label] = error_text(error)
         return
     for resource_id in resource_ids:
         name = f"{kind.label} {resource_id}"
@@ -86,7 +87,13 @@ def _remove_kind(
             kind.delete(account, resource_id)
         except (*AWS_ERRORS, TimeoutError) as error:
             if not any(code in error_code(error) for code in _REMOVED):
-                errors[name] = str(error)
+                errors[name] = error_text(error)
+
+
+def error_text(error: Exception) -> str:
+    """Returns what AWS refused, or the error with its type."""
+    is_of_aws = isinstance(error, ClientError | BotoCoreError | TimeoutError)
+    return str(error) if is_of_aws else repr(error)
 
 
 def error_code(error: Exception) -> str:
@@ -104,7 +111,7 @@ def _find_all(account: Account, prefix: str, errors: dict[str, str]) -> list[tup
         try:
             resources += [(kind.label, name) for name in kind.find(account, prefix)]
         except AWS_ERRORS as error:
-            errors.setdefault(kind.label, str(error))
+            errors.setdefault(kind.label, error_text(error))
     return resources
 
 

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.summary import JobKey
 from tools.try_account import resources
 from tools.try_account.account import Account, Names
 from tools.try_account.checklist import EXPECTED, Check, Fact
-from tools.try_account.removal import AWS_ERRORS
+from tools.try_account.removal import AWS_ERRORS, error_text
 from tools.try_account.resources import Package
 
 STACK_LIMIT_S, JOB_LIMIT_S, AUDIT_LIMIT_S, MESSAGE_LIMIT_S = 1800, 1800, 1200, 600
@@ -46,7 +46,7 @@ class Trial:
         self._head: dict[str, Any] = {}
 
     def run(self) -> None:
-        """Runs all steps. An error of AWS is what was seen, and ends its step.
+        """Runs all steps. An error or an odd answer of AWS is what was seen, and ends its step.
 
         The steps after the job's end do not need each other. KeyboardInterrupt passes through;
         `checks` then has the rows up to there.
@@ -66,10 +66,11 @@ class Trial:
             except TryEnded:
                 return
             except AWS_ERRORS as error:
-                names = list(EXPECTED)
                 done = {check.name for check in self.checks}
+                names = list(EXPECTED)
                 later = names[names.index(first_name) :]
-                self._add(Check(next(name for name in later if name not in done), str(error)))
+                name = next(name for name in later if name not in done)
+                self._add(Check(name, error_text(error)))
                 if not self._job:
                     return
 

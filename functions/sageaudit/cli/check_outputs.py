@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ class OutputWriter:
     def __init__(
         self,
         outputs: Sequence[CheckOutput],
+        files: Sequence[str],
         fail_on: Severity | None,
         *,
         with_guides: bool,
@@ -87,7 +89,13 @@ class OutputWriter:
         self._file_checks: list[FileCheck] = []
         if sum(output.path is None for output in self._outputs) > 1:
             raise BadUsage("only one --output can be printed: give the others a file, FORMAT=FILE")
+        used_paths = set(map(os.path.realpath, files))
         for output in self._outputs:
+            if output.path is not None:
+                path = os.path.realpath(output.path)
+                if path in used_paths:
+                    raise BadUsage(f"{output.path} is used twice: name another file for --output")
+                used_paths.add(path)
             if with_guides and output.format in _WITHOUT_GUIDES:
                 raise BadUsage(
                     f"--guides cannot be used with --output {output.format}, which has only"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -14,7 +15,8 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.request.aws_names import plain_name
 from sageaudit.domain.request.placeholders import mark_unknown
 from sageaudit.domain.request.recognise import FileFormat, recognise, reject_non_request
-from sageaudit.domain.request.request import Path, Request, UnknownValue, split_path, value_at
+from sageaudit.domain.request.request import Path as Place
+from sageaudit.domain.request.request import Request, UnknownValue, split_path, value_at
 from sageaudit.domain.request.validity import Fault
 from sageaudit.errors import BadUsage, MalformedData
 from sageaudit.workflows.check.comparison import counted_findings
@@ -48,8 +50,8 @@ def plan_fixes(checker: RequestChecker, path: str, checked: CheckedFile) -> FixP
     The changed file is checked: a fix after which its finding stays, or AWS refuses another
     parameter, is left out. Raises BadUsage for a file that cannot be changed in place.
     """
-    if path == text_file.STDIN:
-        raise BadUsage("--write needs a file: standard input cannot be changed")
+    if path == text_file.STDIN or not Path(path).is_file():
+        raise BadUsage(f"--write needs a file: {text_file.display_name(path)} cannot be changed")
     request = request_file.read(path, reject_non_request)
     if checked["form"] == FileFormat.TERRAFORM.value:
         raise BadUsage(f"{path}: is a plan: change the arguments in your Terraform code")
@@ -180,7 +182,7 @@ def _is_placeholder(new: object) -> bool:
 
 def _choose(fixes: Iterator[Fix]) -> Iterator[Fix]:
     """Skips a fix that contradicts an earlier one, or is the other way to fix the same."""
-    new_by_place: dict[Path, Any] = {}
+    new_by_place: dict[Place, Any] = {}
     rule_by_alternative: dict[tuple[int, str, str], str] = {}
     for fix in fixes:
         if fix.skipped_because:

@@ -104,7 +104,7 @@ def check(
     (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's table,
     if you name one.
     """
-    writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
+    writer = OutputWriter(outputs, files, fail_on, with_guides=guides, no_color=no_color)
     if write and (outputs or base):
         raise BadUsage("--write cannot be used with --output or --base")
     if yes and not write:

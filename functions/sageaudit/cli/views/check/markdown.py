@@ -39,7 +39,7 @@ def markdown_report(file_checks: Sequence[FileCheck]) -> str:
     jobs = [job for file_check in file_checks for job in compare_jobs(file_check)]
     is_compared = any(file_check.is_compared for file_check in file_checks)
     blocks = [
-        _summary(jobs, is_compared=is_compared),
+        _summary(file_checks, jobs, is_compared=is_compared),
         *_not_checked(file_checks),
         *_table(jobs, is_compared=is_compared),
     ]
@@ -58,9 +58,13 @@ def markdown_report(file_checks: Sequence[FileCheck]) -> str:
     return "\n\n".join([*blocks, _NOTE])
 
 
-def _summary(jobs: Sequence[JobComparison], *, is_compared: bool) -> str:
+def _summary(
+    file_checks: Sequence[FileCheck], jobs: Sequence[JobComparison], *, is_compared: bool
+) -> str:
     launched_jobs = [job for job in jobs if not job.job["trial"]]
     if not launched_jobs:
+        if any(file_check.error or file_check.base_error for file_check in file_checks):
+            return "No job could be checked."
         return "There is no SageMaker job in these files."
     present = [job for job in launched_jobs if job.now]
     subject = count_text(len(present), "job")
