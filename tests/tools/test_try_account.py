@@ -132,7 +132,8 @@ def test_an_answer_in_another_form_is_in_the_list(
     world: TryWorld, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real AWS may answer what the simulation does not. The list is still written."""
-    monkeypatch.setattr("tools.try_account.resources.create_stack", lambda *_: {}["StackId"])
+    answer: dict[str, str] = {}
+    monkeypatch.setattr("tools.try_account.resources.create_stack", lambda *_: answer["StackId"])
     text, _ = world.run(template)
     assert (rows(text)["stack"], rows(text)["removed"]) == ("DIFFERS", "same")
     assert "KeyError('StackId')" in text

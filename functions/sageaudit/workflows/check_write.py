@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -163,14 +164,12 @@ def _make_fix(index: int, row: dict[str, Any], request: Request) -> Fix:
         place = split_path(root.body, path)
         if place is None or isinstance(value_at(root.body, path), UnknownValue):
             return _skip(fix, f"{path} is not known yet")
-        edit = Edit(root.origin.path_in_file(place), new)
-        if row["source"] == "api":
-            old = place[-1] if row["rule"] == Fault.UNKNOWN.value else value_at(root.body, path)
-            new = str(new).rpartition(".")[2] if row["rule"] == Fault.UNKNOWN.value else new
-            if plain_name(old) != plain_name(new):
-                return _skip(fix, f"{new} may not be what you mean")
-            if row["rule"] == Fault.UNKNOWN.value:
-                edit = Edit(edit.place, new_key=new)
+        old, edit = value_at(root.body, path), Edit(root.origin.path_in_file(place), new)
+        if row["rule"] == Fault.UNKNOWN.value:
+            old, new = place[-1], str(new).rpartition(".")[2]
+            edit = Edit(edit.place, new_key=new)
+        if row["source"] == "api" and plain_name(old) != plain_name(new):
+            return _skip(fix, f"{new} may not be what you mean")
         edits.append(edit)
     return Fix(index, row, tuple(edits))
 
@@ -197,7 +196,7 @@ def _choose(fixes: Iterator[Fix]) -> Iterator[Fix]:
             yield _skip(fix, "another fix sets the same parameter")
             continue
         new_by_place |= {edit.place: edit.new for edit in fix.edits}
-        for row in (row for rows in fix.finding["alternatives"] for row in rows):
+        for row in chain.from_iterable(fix.finding["alternatives"]):
             key = (fix.job_index, row["parameter"], str(row["new"]))
             rule_by_alternative[key] = fix.finding["rule"]
         yield fix

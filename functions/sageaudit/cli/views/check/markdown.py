@@ -104,15 +104,21 @@ def _is_complete(cost: dict[str, Any]) -> bool:
 
 
 def _table(jobs: Sequence[JobComparison], *, is_compared: bool) -> Iterator[str]:
-    rows = [job for job in jobs if not job.job["trial"]]
+    rows: list[tuple[JobComparison, list[dict[str, Any]]]] = []
+    for job in jobs:
+        findings = counted_findings(job.now)
+        if job.job["trial"]:  # it follows its tuning job
+            rows[-1][1].extend(findings)
+        else:
+            rows.append((job, findings))
     if not rows:
         return
     heads = ("job", "before", "now", "findings") if is_compared else ("job", "cost", "findings")
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     length = 0
-    for job in rows[:_MAX_ROWS]:
+    for job, findings in rows[:_MAX_ROWS]:
         before = [_before_cell(job)] if is_compared else []
-        cells = (_job_cell(job), *before, _now_cell(job), _findings_cell(job, jobs))
+        cells = (_job_cell(job), *before, _now_cell(job), _findings_cell(job, findings))
         line = f"| {' | '.join(cells)} |"
         length += len(line)
         if length > MAX_CHARACTERS // 2:
@@ -165,30 +171,20 @@ def _now_cell(job: JobComparison) -> str:
     return text
 
 
-def _findings_cell(job: JobComparison, jobs: Sequence[JobComparison]) -> str:
-    """Returns the findings by severity, with those of a tuning job's training jobs."""
+def _findings_cell(job: JobComparison, findings: Sequence[dict[str, Any]]) -> str:
+    """Returns the findings by severity: those of a tuning job with those of its training jobs."""
     if job.now is None:
         return ""
     if job.now["unreadable"]:
         return "could not be judged"
-    index = next(index for index, other in enumerate(jobs) if other is job)
-    rows = counted_findings(job.now)
-    for trial in jobs[index + 1 :]:
-        if not (trial.now and trial.now["trial"] and trial.file == job.file):
-            break
-        rows += counted_findings(trial.now)
-    return findings_summary(rows).rstrip(".").partition(": ")[2] or "none"
+    return findings_summary(findings).rstrip(".").partition(": ")[2] or "none"
 
 
 def _job_details(job: JobComparison) -> Iterator[str]:
     """Yields a job's new findings, then those that it had before and the fixed ones, folded."""
     if job.now is None:
         return
-    new_rows, old_rows, fixed_rows = (
-        job.new_findings,
-        job.unchanged_findings,
-        job.fixed_findings,
-    )
+    new_rows, old_rows, fixed_rows = job.new_findings, job.unchanged_findings, job.fixed_findings
     if not (new_rows or old_rows or fixed_rows or job.now["unreadable"]):
         return
     name = job.now["name"] or job.now["label"]
