@@ -305,6 +305,9 @@ def test_an_earlier_version_that_cannot_be_read_is_a_note(
     assert "at HEAD: was-bad.json: is not JSON (line 1, column 2" in done.stdout.replace(
         "\n  ", " "
     )
+    names = (history_of_files.name, "was-bad.json")
+    text = run("check", *names, "--base", "HEAD", "--output", "markdown").stdout
+    assert "; before, not known." in text
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--help", "HEAD:x", ""])

@@ -64,19 +64,11 @@ def test_nothing_is_written_without_an_answer(
     assert path.read_bytes() != before
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--output", "json"), "cannot be used with --output or --base"),
-        (("--base", "main"), "cannot be used with --output or --base"),
-    ],
-)
-def test_it_goes_with_the_table_alone(
-    run: Run, tmp_path: Path, words: tuple[str, ...], says: str
-) -> None:
-    done = run("check", request(tmp_path), "--write", *words)
+@pytest.mark.parametrize("words", ["--write --output json", "--write --base main", "--yes"])
+def test_it_goes_with_the_table_alone(run: Run, tmp_path: Path, words: str) -> None:
+    done = run("check", request(tmp_path), *words.split())
+    says = "cannot be used with --output or --base" if "--write" in words else "only for --write"
     assert (done.exit_code, says in done.stderr) == (2, True)
-    assert "only for --write" in run("check", request(tmp_path), "--yes").stderr
 
 
 def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
@@ -99,10 +91,8 @@ def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
         assert path.read_bytes() == content
     plan = next(case.file for case in CASES if case.name == "terraform_spot_keep_alive")
     done = run("check", plan, "--write", "--yes")
-    assert (done.exit_code, "change the arguments in your Terraform code" in done.stderr) == (
-        2,
-        True,
-    )
+    assert done.exit_code == 2
+    assert "change the arguments in your Terraform code" in done.stderr
     reader, writer = os.pipe()
     os.write(writer, json.dumps(document).encode())
     os.close(writer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -23,7 +23,6 @@ METRICS_LIMIT_S = 900
 _ROLE_LIMIT_S = 180
 """IAM's roles can be used some seconds after they are created."""
 _EVERY_S = 15
-_METRICS_AGE = timedelta(hours=1)
 _JOB_NAMESPACE = "/aws/sagemaker/ProcessingJobs"
 _BILL_TOLERANCE_USD = Decimal("0.001")
 """The most by which the bill may differ: the volume of 1 GB, which the rate does not include."""
@@ -240,21 +239,16 @@ class Trial:
         listed: set[str] = set()
 
         def are_all_listed() -> bool | None:
-            nonlocal listed
-            listed = expected & self._metric_names(namespace, host)
-            return listed == expected or None
+            rows = self._account.pages("cloudwatch", "list_metrics", "Metrics", Namespace=namespace)
+            listed.update(
+                row["MetricName"]
+                for row in rows
+                if not host or any(part["Value"].startswith(host) for part in row["Dimensions"])
+            )
+            return listed >= expected or None
 
         self._account.poll(are_all_listed, limit_s=METRICS_LIMIT_S, every_s=_EVERY_S)
-        return listed
-
-    def _metric_names(self, namespace: str, host: str) -> set[str]:
-        return {
-            row["MetricName"]
-            for row in self._account.pages(
-                "cloudwatch", "list_metrics", "Metrics", Namespace=namespace
-            )
-            if not host or any(part["Value"].startswith(host) for part in row["Dimensions"])
-        }
+        return listed & expected
 
     def _read_alarms(self) -> Iterator[Check]:
         prefix = f"{self._names.stack}-"

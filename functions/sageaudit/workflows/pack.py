@@ -69,7 +69,9 @@ def pack(asset: Path, policy: Policy, folder: Path) -> PackedAsset:
             f"{asset} is of sageaudit {asset_version}, and this command of {own_version}: use the"
             " wheel and the asset of one release"
         )
-    content = f"{stored_policy.to_text(policy)}{_file_hash(asset)}"
+    with asset.open("rb") as file:
+        asset_hash = hashlib.file_digest(file, "sha256").hexdigest()
+    content = f"{stored_policy.to_text(policy)}{asset_hash}"
     name = f"{asset.stem}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.zip"
     lambda_asset.write_with_policy(asset, folder / name, policy)
     secrets = tuple(row.secret for row in policy.channels.values() if row.secret)
@@ -111,8 +113,3 @@ def _parameters(digest: DigestSchedule | None) -> dict[str, str]:
     # is off, the function is invoked at the usual time, and sends nothing.
     schedule = digest or DigestSchedule()
     return {DIGEST_CRON: schedule.cron, DIGEST_TIMEZONE: schedule.timezone}
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -66,7 +66,7 @@ def _summary(
         if any(file_check.error or file_check.base_error for file_check in file_checks):
             return "No job could be checked."
         return "There is no SageMaker job in these files."
-    present = [job for job in launched_jobs if job.now]
+    present = [job.now for job in launched_jobs if job.now]
     subject = count_text(len(present), "job")
     text = findings_summary([row for job in jobs for row in job.new_findings if job.now])
     if is_compared:
@@ -77,17 +77,15 @@ def _summary(
     }
     rest = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     rest_text = f" {rest}." if rest else ""
-    return f"**{text}**{rest_text} {subject} checked.{_total(launched_jobs)}"
-
-
-def _total(jobs: Sequence[JobComparison]) -> str:
-    """Returns a sentence on the sums of the jobs' maximum costs; "" unless there are several."""
-    if len(jobs) < 2:  # noqa: PLR2004 - a sum of one is in the table
-        return ""
-    now = _sum_text([job.now for job in jobs if job.now])
-    earlier_jobs = [job.before for job in jobs if job.before]
-    before_text = f"; before, {_sum_text(earlier_jobs)}" if earlier_jobs else ""
-    return f" If each runs once: {now}{before_text}."
+    total_text = ""
+    if len(launched_jobs) > 1:  # a sum of one is in the table
+        total_text = f" If each runs once: {_sum_text(present)}"
+        if any(file_check.base_error for file_check in file_checks):
+            total_text += "; before, not known"
+        elif earlier_jobs := [job.before for job in launched_jobs if job.before]:
+            total_text += f"; before, {_sum_text(earlier_jobs)}"
+        total_text += "."
+    return f"**{text}**{rest_text} {subject} checked.{total_text}"
 
 
 def _sum_text(jobs: Sequence[dict[str, Any]]) -> str:
