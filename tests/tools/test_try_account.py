@@ -282,20 +282,27 @@ def test_nothing_is_created_before_the_user_agrees() -> None:
 def test_the_list_is_written_without_the_accounts_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error of AWS usually names the account. The exit code says that something differs."""
+    """An error of AWS usually names the account. The exit code says that something differs. The
+    list is printed even if the file cannot be written.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_zip_asset", lambda: b"")
     monkeypatch.setattr(command, "_make_template", lambda: "")
+    monkeypatch.setattr(command, "new_names", lambda _: NAMES)
     denied = Check("stack", f"denied in {OTHER_ACCOUNT}")
     monkeypatch.setattr(Trial, "run", lambda trial: trial.checks.append(denied))
     monkeypatch.setenv("MOTO_ACCOUNT_ID", OTHER_ACCOUNT)
     with mock_aws():
         done = CliRunner().invoke(command.main, ["--region", REGION, "--yes"])
         assert boto3.client("s3").list_buckets()["Buckets"] == []
-    assert done.exit_code == 1, done.output
-    [path] = tmp_path.glob("SageAuditTry-*.txt")
-    text = path.read_text(encoding="utf-8")
-    assert text in done.output
+        path = tmp_path / f"{NAMES.stack}.txt"
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        path.mkdir()
+        unwritable = CliRunner().invoke(command.main, ["--region", REGION, "--yes"])
+    assert (done.exit_code, text in done.output) == (1, True), done.output
+    assert text in unwritable.output
+    assert f"{path.name} cannot be written" in unwritable.output
     assert rows(text)["stack"] == "DIFFERS"
     assert OTHER_ACCOUNT not in text
     assert max(map(len, done.output.splitlines())) <= 80

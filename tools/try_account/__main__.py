@@ -24,6 +24,7 @@ from infra.runtimes import PINNED_PYTHON
 from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import no_answer_error
+from sageaudit.adapters.files.local_files import write_text
 from sageaudit.errors import SageauditError
 from tools.try_account.account import Account, Names, new_names
 from tools.try_account.checklist import EXPECTED, checklist_text
@@ -117,9 +118,10 @@ def _try(account: Account, *, assume_yes: bool) -> int:
     package = Package(_zip_asset(), _make_template(), image, cost.rate.usd)
     title = f"sageaudit {__version__}, tried in {account.region} on {account.now():%Y-%m-%d}"
     text, is_same = try_deployment(account, names, package, title)
+    click.echo(f"\n{text}")
     path = Path(f"{names.stack}.txt")
-    path.write_text(text, encoding="utf-8")
-    click.echo(f"\n{text}\nThe list is in {path}, without your account's id.\nPlease send it.")
+    write_text(path, text)
+    click.echo(f"The list is in {path}, without your account's id.\nPlease send it.")
     return int(not is_same)
 
 
