@@ -23,13 +23,13 @@ from sageaudit.domain.usage.measurements import RawSeries
 from tests.fakes.lambda_events import parse_counts
 from tests.fakes.quick_moto import quick_moto
 from tools.try_account.__main__ import try_deployment
-from tools.try_account.account import Account, Names
+from tools.try_account.account import Account, make_names
 from tools.try_account.cost import image_uri
 from tools.try_account.policy import POLICY
 from tools.try_account.resources import Package
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-NAMES = Names("SageAuditTry-0123abcd", REGION)
+NAMES = make_names("SageAuditTry-0123abcd", REGION)
 USD_PER_HOUR = Decimal("0.04992")
 """The estimate of us-east-1: the local AWS has no price list."""
 _STARTS_AFTER, _RUNS = timedelta(seconds=150), timedelta(seconds=130)

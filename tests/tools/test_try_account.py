@@ -20,7 +20,7 @@ from tests.fakes.once import make_once
 from tests.fakes.try_world import NAMES, START, TryWorld, try_world
 from tools.try_account import __main__ as command
 from tools.try_account import removal
-from tools.try_account.account import Account, Names, stack_name
+from tools.try_account.account import Account, make_names, stack_name
 from tools.try_account.checklist import EXPECTED, Check, Fact, checklist_text
 from tools.try_account.cost import MAX_USD, CannotTry, image_uri, max_cost
 from tools.try_account.removal import find_stacks, remove
@@ -204,7 +204,7 @@ def test_the_list_names_neither_the_account_nor_a_person(world: TryWorld) -> Non
 def test_only_resources_of_tries_are_found(world: TryWorld) -> None:
     """A bucket of another region belongs to a try there, which may still run."""
     s3 = world.session.client("s3")
-    for name in ("our-data", "sageaudit-reports", Names(NAMES.stack, "eu-west-1").bucket):
+    for name in ("our-data", "sageaudit-reports", make_names(NAMES.stack, "eu-west-1").bucket):
         s3.create_bucket(Bucket=name)
     assert find_stacks(world.account) == ([], [])
     assert stack_name("SageAudit") is None

@@ -75,7 +75,11 @@ def pack(asset: Path, policy: Policy, folder: Path) -> PackedAsset:
     name = f"{asset.stem}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.zip"
     lambda_asset.write_with_policy(asset, folder / name, policy)
     secrets = tuple(row.secret for row in policy.channels.values() if row.secret)
-    return PackedAsset(folder / name, template, _parameters(policy.digest), secrets)
+    # Also the usual time: a parameter that an update does not name keeps its value. If the digest
+    # is off, the function is invoked at the usual time, and sends nothing.
+    schedule = policy.digest or DigestSchedule()
+    parameters = {DIGEST_CRON: schedule.cron, DIGEST_TIMEZONE: schedule.timezone}
+    return PackedAsset(folder / name, template, parameters, secrets)
 
 
 def _find_template(policy: Policy) -> str:
@@ -106,10 +110,3 @@ def _needs_clone(section: str, extent: str) -> BadPolicy:
 def _address(channel: ChannelConfig) -> ChannelConfig:
     """Returns what the stack needs to know of a channel. Limits and lines are only in the asset."""
     return replace(channel, max_per_hour=None, job_lines=False)
-
-
-def _parameters(digest: DigestSchedule | None) -> dict[str, str]:
-    # Also the usual time: a parameter that an update does not name keeps its value. If the digest
-    # is off, the function is invoked at the usual time, and sends nothing.
-    schedule = digest or DigestSchedule()
-    return {DIGEST_CRON: schedule.cron, DIGEST_TIMEZONE: schedule.timezone}

@@ -99,57 +99,32 @@ def _remove(text: str, members: dict[Place, Member], place: Place) -> str:
 
 
 def _insert(text: str, members: dict[Place, Member], edit: Edit) -> str:
-    """Adds a value after the last one of the nearest object around it."""
+    """Adds a value after the last one of the nearest object around it, written like that one."""
     place = edit.place
     while place not in members:
         place = place[:-1]
     around, names = members[place], edit.place[len(place) :]
     if text[around.start] != "{":
         return text
-    style = _style(text, members, around)
-    pair, value = "", setting_text(edit.new)
-    for depth, name in reversed(list(enumerate(names, start=1))):
-        pair = f"{json.dumps(name, ensure_ascii=False)}{style.colon}{value}"
-        value = f"{{{style.line(depth)}{pair}{style.line(depth - 1)}}}"
-    if around.children:
-        start = members[around.children[-1]].end
-        comma = "," if style.is_multiline or style.colon == ":" else ", "
-        return f"{text[:start]}{comma}{style.line(1)}{pair}{text[start:]}"
-    return f"{text[: around.start + 1]}{style.line(1)}{pair}{style.line(0)}{text[around.end - 1 :]}"
-
-
-class _Style(Struct, frozen=True):
-    """How an object is written. `margin`: the white space before its line."""
-
-    is_multiline: bool
-    line_end: str
-    margin: str
-    unit: str
-    colon: str
-
-    def line(self, depth: int) -> str:
-        """Returns the beginning of a line this deep in the object, or nothing on one line."""
-        return f"{self.line_end}{self.margin}{self.unit * depth}" if self.is_multiline else ""
-
-
-def _style(text: str, members: dict[Place, Member], around: Member) -> _Style:
-    """Returns the style of an object's values, or of the whole text if it has none."""
     margin, unit, colon = _margin(text, around.start), _DEFAULT_INDENT, ": "
-    samples = around.children or members[()].children
-    if samples:
+    if samples := around.children or members[()].children:  # written as the last one of them
         sample = members[samples[-1]]
         colon = text[sample.key_end : sample.start]
         outer = margin if around.children else ""
-        indent = _margin(text, sample.key_start).removeprefix(outer)
-        unit = indent or unit
-    return _Style(
-        is_multiline="\n" in text[around.start : around.end]
-        or (not around.children and "\n" in text),
-        line_end="\r\n" if "\r\n" in text else "\n",
-        margin=margin,
-        unit=unit,
-        colon=colon,
-    )
+        unit = _margin(text, sample.key_start).removeprefix(outer) or unit
+    is_multiline = "\n" in (text[around.start : around.end] if around.children else text)
+    line_start = ("\r\n" if "\r\n" in text else "\n") + margin
+    if not is_multiline:
+        line_start = unit = ""
+    pair, value = "", setting_text(edit.new)
+    for depth, name in reversed(list(enumerate(names, start=1))):
+        pair = f"{json.dumps(name, ensure_ascii=False)}{colon}{value}"
+        value = f"{{{line_start}{unit * depth}{pair}{line_start}{unit * (depth - 1)}}}"
+    if around.children:
+        start = members[around.children[-1]].end
+        comma = "," if is_multiline or colon == ":" else ", "
+        return f"{text[:start]}{comma}{line_start}{unit}{pair}{text[start:]}"
+    return f"{text[: around.start + 1]}{line_start}{unit}{pair}{line_start}{text[around.end - 1 :]}"
 
 
 def _margin(text: str, position: int) -> str:
