@@ -10,12 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.cli.test_check import HOSTILE, SPOT, no_user_settings, save  # noqa: F401
+from tests.cli.test_check import HOSTILE, OLD_TYPE, SPOT, no_user_settings, save  # noqa: F401
 from tests.fakes.command_line import Run
 from tests.fakes.planned import body
 from tests.fakes.schemas import schema_errors
-
-OLD_TYPE = {"ResourceConfig.InstanceType": "ml.p3.2xlarge"}
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.workflows.check.comparison import counted_findings
 from sageaudit.workflows.check_files import check_file
 from sageaudit.workflows.check_write import plan_fixes
-from tests.cli.test_check import CHECKS, SPOT, no_user_settings, save  # noqa: F401
+from tests.cli.test_check import CHECKS, OLD_TYPE, SPOT, no_user_settings, request  # noqa: F401
 from tests.fakes.command_line import Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES
 
-OLD_TYPE = {"ResourceConfig.InstanceType": "ml.p3.2xlarge"}
 JSON_CASES = [case for case in CASES if case.form != "terraform"]
-
-
-def request(folder: Path, changes: Mapping[str, Any] | None = None) -> Path:
-    """Returns the file of a training request."""
-    return save(folder, body(JobKind.TRAINING, changes))
 
 
 def test_fixes_are_written_after_a_diff(run: Run, tmp_path: Path) -> None:
