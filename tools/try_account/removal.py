@@ -15,11 +15,13 @@ AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError, LookupError, Type
 """What boto3 raises for a refusal, for no answer, and for an unreadable answer; and what follows
 from an answer in another form than that of the local AWS."""
 _DELETED = "DELETE_COMPLETE"
-_STACK_LIMIT_S, _JOB_LIMIT_S, _LAST_LIMIT_S = 1800, 900, 300
+_STACK_LIMIT_S = 1800
+_JOB_LIMIT_S = 900
+_LAST_LIMIT_S = 300
+"""How long what AWS still lists after its removal is looked for."""
 _EVERY_S = 10
 _JOB_LOGS = "/aws/sagemaker/ProcessingJobs"
 """The log group of all processing jobs of the account. Only the streams of our job are removed."""
-_STOPPABLE, _ENDING = ("InProgress",), ("InProgress", "Stopping")
 _REMOVED = (
     *("NoSuchEntity", "NoSuchBucket", "QueueDoesNotExist", "ResourceNotFound", "NonExistent"),
     "ResourceInUse",
@@ -131,10 +133,12 @@ def _delete_job(account: Account, name: str) -> None:
     def status() -> str:
         return str(sagemaker.describe_processing_job(ProcessingJobName=name)["ProcessingJobStatus"])
 
-    if status() in _STOPPABLE:
+    if status() == "InProgress":
         sagemaker.stop_processing_job(ProcessingJobName=name)
     if not account.poll(
-        lambda: None if status() in _ENDING else True, limit_s=_JOB_LIMIT_S, every_s=_EVERY_S
+        lambda: status() not in {"InProgress", "Stopping"} or None,
+        limit_s=_JOB_LIMIT_S,
+        every_s=_EVERY_S,
     ):
         raise TimeoutError(f"it did not stop within {_JOB_LIMIT_S // 60} minutes")
     sagemaker.delete_processing_job(ProcessingJobName=name)

@@ -17,8 +17,11 @@ from tools.try_account.checklist import EXPECTED, Check, Fact
 from tools.try_account.removal import AWS_ERRORS, error_text
 from tools.try_account.resources import Package
 
-STACK_LIMIT_S, JOB_LIMIT_S, AUDIT_LIMIT_S, MESSAGE_LIMIT_S = 1800, 1800, 1200, 600
-METRICS_LIMIT_S = 900
+_STACK_LIMIT_S = 1800
+_JOB_LIMIT_S = 1800
+_AUDIT_LIMIT_S = 1200
+_MESSAGE_LIMIT_S = 600
+_METRICS_LIMIT_S = 900
 """ListMetrics shows a new metric after up to 15 minutes."""
 _ROLE_LIMIT_S = 180
 """IAM's roles can be used some seconds after they are created."""
@@ -91,7 +94,7 @@ class Trial:
         account.say(f"creating the stack {names.stack} (about 4 minutes)")
         start = account.now()
         resources.create_stack(account, names)
-        stack = account.poll(self._finished_stack, limit_s=STACK_LIMIT_S, every_s=_EVERY_S)
+        stack = account.poll(self._finished_stack, limit_s=_STACK_LIMIT_S, every_s=_EVERY_S)
         state = "CREATE_IN_PROGRESS" if stack is None else stack["StackStatus"]
         if stack is None or state != EXPECTED["stack"]:
             yield Check("stack", f"{state}: {self._first_failure()}")
@@ -137,9 +140,9 @@ class Trial:
             job: dict[str, Any] = sagemaker.describe_processing_job(ProcessingJobName=name)
             return None if job["ProcessingJobStatus"] in {"InProgress", "Stopping"} else job
 
-        job = account.poll(ended, limit_s=JOB_LIMIT_S, every_s=_EVERY_S)
+        job = account.poll(ended, limit_s=_JOB_LIMIT_S, every_s=_EVERY_S)
         if job is None:
-            yield Check("job", f"still running after {JOB_LIMIT_S // 60} minutes")
+            yield Check("job", f"still running after {_JOB_LIMIT_S // 60} minutes")
             raise TryEnded
         self._job = job
         reason = job.get("FailureReason") or job.get("ExitMessage")
@@ -162,9 +165,9 @@ class Trial:
             )["Items"]
             return rows or None
 
-        stored = account.poll(items, limit_s=AUDIT_LIMIT_S, every_s=_EVERY_S)
+        stored = account.poll(items, limit_s=_AUDIT_LIMIT_S, every_s=_EVERY_S)
         if stored is None:
-            yield Check("audit", f"none within {AUDIT_LIMIT_S // 60} minutes")
+            yield Check("audit", f"none within {_AUDIT_LIMIT_S // 60} minutes")
             return
         end = self._job.get("ProcessingEndTime") or self._job["LastModifiedTime"]
         self._add_fact("audit", f"found {_seconds(end, account.now())} after the job's end")
@@ -218,7 +221,7 @@ class Trial:
                 sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=row["ReceiptHandle"])
             return any(job in text for text in texts) or None
 
-        self._account.poll(message, limit_s=MESSAGE_LIMIT_S, every_s=_EVERY_S)
+        self._account.poll(message, limit_s=_MESSAGE_LIMIT_S, every_s=_EVERY_S)
         own = [text for text in texts if job in text]
         yield Check("message", f"{len(own)} about the job")
         for text in own[:1]:
@@ -247,7 +250,7 @@ class Trial:
             )
             return listed >= expected or None
 
-        self._account.poll(are_all_listed, limit_s=METRICS_LIMIT_S, every_s=_EVERY_S)
+        self._account.poll(are_all_listed, limit_s=_METRICS_LIMIT_S, every_s=_EVERY_S)
         return listed & expected
 
     def _read_alarms(self) -> Iterator[Check]:

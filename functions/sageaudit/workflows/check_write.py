@@ -96,7 +96,7 @@ class _Trial(Struct, frozen=True):
         If not all do, each half is tried, so that a few bad ones of many cost few checks.
         """
         together = [*accepted, *fixes]
-        if not fixes or self._help(together):
+        if not fixes or self._is_improved_by(together):
             return together
         if len(fixes) == 1:
             return list(accepted)
@@ -108,8 +108,8 @@ class _Trial(Struct, frozen=True):
         after = edit_json(self.text, [edit for fix in fixes for edit in fix.edits])
         return after, self.checker.check_file(self.path, json.loads(after), lambda: ({}, ()))
 
-    def _help(self, fixes: Sequence[Fix]) -> bool:
-        """Returns whether the fixes' findings are gone, and AWS refuses no other parameter."""
+    def _is_improved_by(self, fixes: Sequence[Fix]) -> bool:
+        """Returns whether the findings are gone after their fixes, and AWS refuses nothing new."""
         try:
             _, checked = self.apply(fixes)
         except MalformedData:

@@ -37,8 +37,9 @@ TEMPLATE_CHANNELS: Mapping[str, Mapping[str, ChannelConfig]] = {
 }
 """The channels of each template of a release. Two channels of one service, or both services, are
 rare enough for `make deploy`."""
-DIGEST_CRON, DIGEST_TIMEZONE = "DigestSchedule", "DigestTimezone"
-"""The parameters of the templates with the time of the digest."""
+DIGEST_CRON = "DigestSchedule"
+"""The parameter of the templates with the time of the digest."""
+DIGEST_TIMEZONE = "DigestTimezone"
 
 
 class PackedAsset(Struct, frozen=True):
