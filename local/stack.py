@@ -24,12 +24,9 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
     `template`: the text of another template than the snapshot.
     """
     text = template or TEMPLATE.read_text(encoding="utf-8")
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as stub:
-        stub.writestr("stub.py", "")
     s3 = session.client("s3")
     s3.create_bucket(Bucket="assets")
-    s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
+    s3.put_object(Bucket="assets", Key="functions.zip", Body=stub_asset())
     formation = session.client("cloudformation")
     with quiet_templates():
         formation.create_stack(
@@ -38,6 +35,14 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
             Capabilities=["CAPABILITY_IAM"],
         )
     return stack_resources(session, STACK)
+
+
+def stub_asset(content: str = "") -> bytes:
+    """Returns an asset for functions that moto does not run."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as stub:
+        stub.writestr("stub.py", content)
+    return archive.getvalue()
 
 
 def stack_resources(session: Any, stack: str) -> dict[str, str]:

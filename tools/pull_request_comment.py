@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def main() -> None:
                 " pull-requests: write, which a pull request from a fork does not have"
             )
         _print_not_written(reason)
-    except (OSError, ValueError) as error:
+    except (HTTPException, OSError, ValueError) as error:
         _print_not_written(str(error))
 
 

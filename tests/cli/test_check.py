@@ -43,6 +43,7 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
 HOSTILE = "\x1b[31mx\u202e::error::a`|<b>@all"
 SPOT = {"EnableManagedSpotTraining": True}
+OLD_TYPE = {"ResourceConfig.InstanceType": "ml.p3.2xlarge"}
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +88,7 @@ def test_a_request_that_aws_refuses_fails(run: Run, tmp_path: Path, severity: st
     words = ["--fail-on", severity] if severity else []
     assert run("check", request(tmp_path, SPOT), *words).exit_code == 10
     assert run("check", request(tmp_path), "--fail-on", "info").exit_code == 0
-    old = request(tmp_path, {"ResourceConfig.InstanceType": "ml.p3.2xlarge"})
+    old = request(tmp_path, OLD_TYPE)
     assert [run("check", old, *more).exit_code for more in ([], ["--fail-on", "low"])] == [0, 10]
 
 
@@ -427,7 +428,7 @@ def test_the_hook_runs_as_pre_commit_runs_it(run: Run, tmp_path: Path) -> None:
     assert not re.search(hook["files"], "package.json"), "without a pattern nothing is checked"
     program, *words = shlex.split(hook["entry"])
     assert program == "sageaudit"
-    old_type = request(tmp_path, {"ResourceConfig.InstanceType": "ml.p3.2xlarge"})
+    old_type = request(tmp_path, OLD_TYPE)
     for arguments in (hook["args"], example["args"]):
         assert run(*words, *arguments, old_type).exit_code == 10
 

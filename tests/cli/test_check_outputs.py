@@ -10,12 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.cli.test_check import HOSTILE, SPOT, no_user_settings, save  # noqa: F401
+from tests.cli.test_check import HOSTILE, OLD_TYPE, SPOT, no_user_settings, save  # noqa: F401
 from tests.fakes.command_line import Run
 from tests.fakes.planned import body
 from tests.fakes.schemas import schema_errors
-
-OLD_TYPE = {"ResourceConfig.InstanceType": "ml.p3.2xlarge"}
 
 
 @pytest.fixture
@@ -189,6 +187,15 @@ def test_markdown_says_what_a_request_costs_and_what_to_change(run: Run, folder:
     assert '`ResourceConfig.InstanceType = "ml.g6e.2xlarge"  # now: ml.p3.2xlarge`' in text
 
 
+def test_markdown_does_not_say_what_an_unreadable_file_has(run: Run, folder: Path) -> None:
+    """Only a readable file has no job."""
+    (folder / "bad.json").write_text("{", "utf-8")
+    (folder / "none.json").write_text('{"Steps": []}', "utf-8")
+    bad, empty = (run("check", name, "--output", "markdown") for name in ("bad.json", "none.json"))
+    assert bad.stdout.startswith("No job could be checked.")
+    assert empty.stdout.startswith("There is no SageMaker job in these files.")
+
+
 def test_markdown_has_no_markup_of_others(run: Run, folder: Path) -> None:
     """Names are escaped in the table, in lines and in code."""
     name = "[x](http:evil) @all | `.json"
@@ -240,16 +247,21 @@ def test_one_run_writes_all_outputs(run: Run, folder: Path) -> None:
         (("--output", "json="), "name a file"),
         (("--output", "xml"), "is not one of table, json, github"),
         (("--output", "sarif=none/x"), "cannot be written"),
+        (("--output", "json=x", "--output", "sarif=./x"), "x is used twice: name another file"),
+        (("--output", "json=r.json"), "r.json is used twice: name another file"),
         (("--guides", "--output", "junit"), "--guides cannot be used with --output junit"),
     ],
 )
 def test_a_wrong_output_is_refused(
     run: Run, folder: Path, words: tuple[str, ...], says: str
 ) -> None:
-    """It is one sentence with exit code 2."""
-    done = run("check", request(folder), *words)
+    """It is one sentence with exit code 2, and no file is overwritten."""
+    before = (folder / request(folder)).read_bytes()
+    done = run("check", "r.json", *words)
     assert done.exit_code == 2
     assert says in done.stderr
+    assert (folder / "r.json").read_bytes() == before
+    assert not (folder / "x").exists()
 
 
 def test_json_has_the_earlier_check_if_there_is_a_base(
@@ -291,6 +303,9 @@ def test_an_earlier_version_that_cannot_be_read_is_a_note(
     assert "at HEAD: was-bad.json: is not JSON (line 1, column 2" in done.stdout.replace(
         "\n  ", " "
     )
+    names = (history_of_files.name, "was-bad.json")
+    text = run("check", *names, "--base", "HEAD", "--output", "markdown").stdout
+    assert "; before, not known." in text
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--help", "HEAD:x", ""])

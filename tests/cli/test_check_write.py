@@ -2,8 +2,8 @@
 
 import gzip
 import json
+import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.workflows.check.comparison import counted_findings
 from sageaudit.workflows.check_files import check_file
 from sageaudit.workflows.check_write import plan_fixes
-from tests.cli.test_check import CHECKS, SPOT, no_user_settings, save  # noqa: F401
+from tests.cli.test_check import CHECKS, OLD_TYPE, SPOT, no_user_settings, request  # noqa: F401
 from tests.fakes.command_line import Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES
 
-OLD_TYPE = {"ResourceConfig.InstanceType": "ml.p3.2xlarge"}
 JSON_CASES = [case for case in CASES if case.form != "terraform"]
-
-
-def request(folder: Path, changes: Mapping[str, Any] | None = None) -> Path:
-    """Returns the file of a training request."""
-    return save(folder, body(JobKind.TRAINING, changes))
 
 
 def test_fixes_are_written_after_a_diff(run: Run, tmp_path: Path) -> None:
@@ -63,25 +57,17 @@ def test_nothing_is_written_without_an_answer(
     assert path.read_bytes() != before
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--output", "json"), "cannot be used with --output or --base"),
-        (("--base", "main"), "cannot be used with --output or --base"),
-    ],
-)
-def test_it_goes_with_the_table_alone(
-    run: Run, tmp_path: Path, words: tuple[str, ...], says: str
-) -> None:
-    done = run("check", request(tmp_path), "--write", *words)
+@pytest.mark.parametrize("words", ["--write --output json", "--write --base main", "--yes"])
+def test_it_goes_with_the_table_alone(run: Run, tmp_path: Path, words: str) -> None:
+    done = run("check", request(tmp_path), *words.split())
+    says = "cannot be used with --output or --base" if "--write" in words else "only for --write"
     assert (done.exit_code, says in done.stderr) == (2, True)
-    assert "only for --write" in run("check", request(tmp_path), "--yes").stderr
 
 
 def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """YAML, gzip, repeated keys, standard input and a plan; each file stays as it was."""
+    """YAML, gzip, repeated keys, standard input, a pipe and a plan; each file stays as it was."""
     document = body(JobKind.TRAINING, SPOT)
     files = {
         "--write changes only JSON": b"TrainingJobName: x\nResourceConfig: {}\n",
@@ -98,14 +84,17 @@ def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
         assert path.read_bytes() == content
     plan = next(case.file for case in CASES if case.name == "terraform_spot_keep_alive")
     done = run("check", plan, "--write", "--yes")
-    assert (done.exit_code, "change the arguments in your Terraform code" in done.stderr) == (
-        2,
-        True,
-    )
-    with request(tmp_path).open() as file:
+    assert done.exit_code == 2
+    assert "change the arguments in your Terraform code" in done.stderr
+    reader, writer = os.pipe()
+    os.write(writer, json.dumps(document).encode())
+    os.close(writer)
+    with open(reader) as pipe, request(tmp_path).open() as file:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr("sys.stdin", file)
-        done = run("check", "-", "--write", "--yes")
-    assert (done.exit_code, "standard input cannot be changed" in done.stderr) == (2, True)
+        for name in ("-", f"/dev/fd/{pipe.fileno()}"):
+            done = run("check", name, "--write", "--yes")
+            shown = name.replace("-", "standard input")
+            assert (done.exit_code, f"{shown} cannot be changed" in done.stderr) == (2, True)
 
 
 def test_a_misspelled_name_is_written_only_if_its_letters_are_right(

@@ -1,8 +1,6 @@
 """The account of `make try` on the local AWS: moto, its stack with the real handlers, one job."""
 
-import io
 import json
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,19 +17,19 @@ from local.clock import LocalClock
 from local.pricing import refuse_prices
 from local.recorded import RecordedJob
 from local.requests import Answer, RequestRouter, http_answer
-from local.stack import quiet_templates
+from local.stack import quiet_templates, stub_asset
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import RawSeries
 from tests.fakes.lambda_events import parse_counts
 from tests.fakes.quick_moto import quick_moto
 from tools.try_account.__main__ import try_deployment
-from tools.try_account.account import Account, Names
+from tools.try_account.account import Account, make_names
 from tools.try_account.cost import image_uri
 from tools.try_account.policy import POLICY
 from tools.try_account.resources import Package
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-NAMES = Names("SageAuditTry-0123abcd", REGION)
+NAMES = make_names("SageAuditTry-0123abcd", REGION)
 USD_PER_HOUR = Decimal("0.04992")
 """The estimate of us-east-1: the local AWS has no price list."""
 _STARTS_AFTER, _RUNS = timedelta(seconds=150), timedelta(seconds=130)
@@ -81,7 +79,7 @@ class TryWorld:
         """Runs a try with a template for moto, and returns the checklist, and whether all is as
         expected.
         """
-        package = Package(_stub_asset(), template, image_uri(REGION), USD_PER_HOUR)
+        package = Package(stub_asset(), template, image_uri(REGION), USD_PER_HOUR)
         return try_deployment(self.account, NAMES, package, "a title")
 
     def sleep(self, seconds: float) -> None:
@@ -256,10 +254,3 @@ def try_world() -> Iterator[TryWorld]:
 
 def _arn(name: str) -> str:
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:processing-job/{name}"
-
-
-def _stub_asset() -> bytes:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as stub:
-        stub.writestr("stub.py", "")
-    return archive.getvalue()

@@ -1,9 +1,6 @@
 """The templates of a release: what CloudFormation takes without the CDK."""
 
-import io
 import json
-import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ from moto import mock_aws
 
 from infra import release_template
 from infra.names import TAG
-from local.stack import adapt_to_moto
+from local.stack import adapt_to_moto, quiet_templates, stub_asset
 from sageaudit.workflows.pack import TEMPLATE_CHANNELS
 from tests.infra.reading import of_type, read
 
@@ -77,14 +74,13 @@ def test_only_the_digest_follows_the_parameters_of_time(released: dict[str, Any]
 def test_cloudformation_creates_it_from_a_bucket_and_takes_another_asset(templates: Path) -> None:
     """As `aws cloudformation deploy --s3-bucket` does: by a change set."""
     text = adapt_to_moto(json.dumps(read(templates, "sageaudit-slack.template.json")))
-    with mock_aws(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # test_snapshot.py lists what moto does not create
+    with mock_aws(), quiet_templates():
         s3, formation = boto3.client("s3"), boto3.client("cloudformation")
         s3.create_bucket(Bucket=BUCKET)
         s3.put_object(Bucket=BUCKET, Key="template", Body=text)
         sizes = []
         for kind, key in (("CREATE", "a.zip"), ("UPDATE", "bc.zip")):
-            s3.put_object(Bucket=BUCKET, Key=key, Body=_zip(key))
+            s3.put_object(Bucket=BUCKET, Key=key, Body=stub_asset(key))
             formation.create_change_set(
                 StackName=STACK,
                 ChangeSetName=kind,
@@ -102,11 +98,4 @@ def test_cloudformation_creates_it_from_a_bucket_and_takes_another_asset(templat
         [stack] = formation.describe_stacks(StackName=STACK)["Stacks"]
         assert stack["StackStatus"] == "UPDATE_COMPLETE"
         assert len(functions) == 6
-        assert sizes == [{len(_zip("a.zip"))}, {len(_zip("bc.zip"))}]
-
-
-def _zip(content: str) -> bytes:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as stub:
-        stub.writestr("stub.py", f"# {content}")
-    return archive.getvalue()
+        assert sizes == [{len(stub_asset("a.zip"))}, {len(stub_asset("bc.zip"))}]

@@ -1,10 +1,8 @@
 """The committed template: it is the stack's, and the local AWS can create it."""
 
-import io
 import json
 import re
 import warnings
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from moto import mock_aws
 
 from infra.names import PLACEHOLDER_CODE
 from infra.template import POLICY
-from local.stack import TEMPLATE, adapt_to_moto
+from local.stack import TEMPLATE, adapt_to_moto, stub_asset
 from sageaudit.adapters.files.policy_file import load_policy
 
 IGNORED = {
@@ -118,11 +116,8 @@ def _keep_moto_from_invoking() -> None:
 
 
 def _put_stub_code() -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as stub:
-        stub.writestr("stub.py", "")
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=PLACEHOLDER_CODE["S3Bucket"])
     s3.put_object(
-        Bucket=PLACEHOLDER_CODE["S3Bucket"], Key=PLACEHOLDER_CODE["S3Key"], Body=archive.getvalue()
+        Bucket=PLACEHOLDER_CODE["S3Bucket"], Key=PLACEHOLDER_CODE["S3Key"], Body=stub_asset()
     )

@@ -156,15 +156,22 @@ def test_a_pull_request_without_requests_gets_no_comment(
     assert "No SageMaker request has changed." in done.summary
 
 
-def test_a_token_that_may_not_write_fails_nothing(repository: Repository, api: CommentsApi) -> None:
-    """A pull request from a fork has such a token. The summary has the report."""
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [({"may_write": False}, "the token may not do it"), ({"breaks_off": True}, "IncompleteRead")],
+)
+def test_a_comment_that_cannot_be_written_fails_nothing(
+    repository: Repository, api: CommentsApi, fault: dict[str, bool], reason: str
+) -> None:
+    """A pull request from a fork may not write one. The summary has the report."""
     base = repository.commit()
     repository.save("jobs/kept.json", OLD_TYPE)
     repository.commit()
-    api.may_write = False
+    for name, value in fault.items():
+        setattr(api, name, value)
     done = repository.run(base, api)
     assert done.exit_code == 0
-    assert "::notice title=sageaudit::No comment was written: the token may not do it" in done.log
+    assert f"::notice title=sageaudit::No comment was written: {reason}" in done.log
     assert "ml.p3.2xlarge" in done.summary
 
 

@@ -20,7 +20,7 @@ from tests.fakes.once import make_once
 from tests.fakes.try_world import NAMES, START, TryWorld, try_world
 from tools.try_account import __main__ as command
 from tools.try_account import removal
-from tools.try_account.account import Account, Names, stack_name
+from tools.try_account.account import Account, make_names, stack_name
 from tools.try_account.checklist import EXPECTED, Check, Fact, checklist_text
 from tools.try_account.cost import MAX_USD, CannotTry, image_uri, max_cost
 from tools.try_account.removal import find_stacks, remove
@@ -128,6 +128,18 @@ def test_a_denied_call_is_in_the_list_without_the_accounts_id(
     assert world.leftovers() == []
 
 
+def test_an_answer_in_another_form_is_in_the_list(
+    world: TryWorld, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real AWS may answer what the simulation does not. The list is still written."""
+    answer: dict[str, str] = {}
+    monkeypatch.setattr("tools.try_account.resources.create_stack", lambda *_: answer["StackId"])
+    text, _ = world.run(template)
+    assert (rows(text)["stack"], rows(text)["removed"]) == ("DIFFERS", "same")
+    assert "KeyError('StackId')" in text
+    assert world.leftovers() == []
+
+
 def test_a_job_without_capacity_is_audited_too(world: TryWorld, template: str) -> None:
     """It has no bill and no metrics; its audit and its message are still there."""
     world.failure = "CapacityError: Unable to provision requested ML compute capacity."
@@ -171,6 +183,7 @@ def test_what_cannot_be_removed_is_named_and_a_later_run_removes_it(
     text, _ = world.run(template)
     assert rows(text)["removed"] == "DIFFERS"
     assert f"the bucket {NAMES.bucket}: An error occurred (AccessDenied)" in " ".join(text.split())
+    assert "`make try ARGS=--cleanup`, in this account and region, removes the rest" in world.lines
     assert world.leftovers() == [NAMES.bucket]
     world.denied = ""
     assert find_stacks(world.account) == ([NAMES.stack], [])
@@ -191,7 +204,7 @@ def test_the_list_names_neither_the_account_nor_a_person(world: TryWorld) -> Non
 def test_only_resources_of_tries_are_found(world: TryWorld) -> None:
     """A bucket of another region belongs to a try there, which may still run."""
     s3 = world.session.client("s3")
-    for name in ("our-data", "sageaudit-reports", Names(NAMES.stack, "eu-west-1").bucket):
+    for name in ("our-data", "sageaudit-reports", make_names(NAMES.stack, "eu-west-1").bucket):
         s3.create_bucket(Bucket=name)
     assert find_stacks(world.account) == ([], [])
     assert stack_name("SageAudit") is None
@@ -269,20 +282,27 @@ def test_nothing_is_created_before_the_user_agrees() -> None:
 def test_the_list_is_written_without_the_accounts_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error of AWS usually names the account. The exit code says that something differs."""
+    """An error of AWS usually names the account. The exit code says that something differs. The
+    list is printed even if the file cannot be written.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_zip_asset", lambda: b"")
     monkeypatch.setattr(command, "_make_template", lambda: "")
+    monkeypatch.setattr(command, "new_names", lambda _: NAMES)
     denied = Check("stack", f"denied in {OTHER_ACCOUNT}")
     monkeypatch.setattr(Trial, "run", lambda trial: trial.checks.append(denied))
     monkeypatch.setenv("MOTO_ACCOUNT_ID", OTHER_ACCOUNT)
     with mock_aws():
         done = CliRunner().invoke(command.main, ["--region", REGION, "--yes"])
         assert boto3.client("s3").list_buckets()["Buckets"] == []
-    assert done.exit_code == 1, done.output
-    [path] = tmp_path.glob("SageAuditTry-*.txt")
-    text = path.read_text(encoding="utf-8")
-    assert text in done.output
+        path = tmp_path / f"{NAMES.stack}.txt"
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        path.mkdir()
+        unwritable = CliRunner().invoke(command.main, ["--region", REGION, "--yes"])
+    assert (done.exit_code, text in done.output) == (1, True), done.output
+    assert text in unwritable.output
+    assert f"{path.name} cannot be written" in unwritable.output
     assert rows(text)["stack"] == "DIFFERS"
     assert OTHER_ACCOUNT not in text
     assert max(map(len, done.output.splitlines())) <= 80

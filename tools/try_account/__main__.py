@@ -24,6 +24,7 @@ from infra.runtimes import PINNED_PYTHON
 from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import no_answer_error
+from sageaudit.adapters.files.local_files import write_text
 from sageaudit.errors import SageauditError
 from tools.try_account.account import Account, Names, new_names
 from tools.try_account.checklist import EXPECTED, checklist_text
@@ -40,6 +41,7 @@ from tools.try_account.removal import find_stacks, remove
 from tools.try_account.resources import Package
 from tools.try_account.trial import Trial
 
+_CLEANUP = "`make try ARGS=--cleanup`, in this account and region, removes the rest"
 TARGET = lambda_target(PINNED_PYTHON, "arm64")
 
 
@@ -60,9 +62,7 @@ def main(profile: str | None, region: str | None, yes: bool, cleanup: bool) -> N
     except (CannotTry, SageauditError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        raise click.ClickException(
-            "interrupted before all was removed: `make try ARGS=--cleanup` removes the rest"
-        ) from None
+        raise click.ClickException(f"interrupted before all was removed: {_CLEANUP}") from None
     except (BotoCoreError, ClientError) as error:
         reason = no_answer_error(error, "AWS") if isinstance(error, BotoCoreError) else error
         raise click.ClickException(str(reason)) from error
@@ -83,6 +83,8 @@ def try_deployment(
         account.say("interrupted; wait until all is removed")
     finally:
         left = remove(account, names.stack)
+    if left:
+        account.say(_CLEANUP)
     checks = trial.all_checks("; ".join(left) or EXPECTED["removed"])
     text = account.without_id(checklist_text(title, checks, trial.facts))
     return text, all(check.is_same for check in checks)
@@ -116,9 +118,10 @@ def _try(account: Account, *, assume_yes: bool) -> int:
     package = Package(_zip_asset(), _make_template(), image, cost.rate.usd)
     title = f"sageaudit {__version__}, tried in {account.region} on {account.now():%Y-%m-%d}"
     text, is_same = try_deployment(account, names, package, title)
+    click.echo(f"\n{text}")
     path = Path(f"{names.stack}.txt")
-    path.write_text(text, encoding="utf-8")
-    click.echo(f"\n{text}\nThe list is in {path}, without your account's id.\nPlease send it.")
+    write_text(path, text)
+    click.echo(f"The list is in {path}, without your account's id.\nPlease send it.")
     return int(not is_same)
 
 

@@ -59,32 +59,26 @@ class Names(Struct, frozen=True):
     """The names of what one run creates. All begin with the stack's name."""
 
     stack: str
-    region: str
-
-    @property
-    def bucket(self) -> str:
-        """The bucket with the template and the asset."""
-        return f"{self.stack.lower()}-{self.region}"
-
-    @property
-    def role(self) -> str:
-        """The job's role. Roles are global, so its name has the region."""
-        return f"{self.stack}-{self.region}-job"
-
-    @property
-    def job(self) -> str:
-        """The processing job."""
-        return f"{self.stack}-job"
-
-    @property
-    def queue(self) -> str:
-        """The queue that gets the messages about jobs."""
-        return f"{self.stack}-messages"
+    bucket: str
+    role: str
+    job: str
+    queue: str
 
 
 def new_names(region: str) -> Names:
     """Returns names that no earlier run has."""
-    return Names(f"{PREFIX}{secrets.token_hex(4)}", region)
+    return make_names(f"{PREFIX}{secrets.token_hex(4)}", region)
+
+
+def make_names(stack: str, region: str) -> Names:
+    """Returns the names of a run. Roles are global, so their name has the region."""
+    return Names(
+        stack=stack,
+        bucket=f"{stack.lower()}-{region}",
+        role=f"{stack}-{region}-job",
+        job=f"{stack}-job",
+        queue=f"{stack}-messages",
+    )
 
 
 def stack_name(text: str) -> str | None:

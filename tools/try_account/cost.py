@@ -59,7 +59,8 @@ def max_cost(account: Account) -> Cost:
         reason = book.absence_reason(account.region, component, INSTANCE_TYPE)
         why = f" ({reason})" if reason else ""
         raise CannotTry(f"no price of {INSTANCE_TYPE} in {account.region} is known{why}")
-    max_usd = _round_up(rate.usd * _BILLED_S / 3600 + _stack_usd() + _REQUESTS_USD)
+    exact_usd = rate.usd * _BILLED_S / 3600 + _stack_usd() + _REQUESTS_USD
+    max_usd = exact_usd.quantize(Decimal("0.01"), rounding=ROUND_UP)
     if max_usd > MAX_USD:
         raise CannotTry(f"in {account.region} it could cost ${max_usd}, more than ${MAX_USD}")
     return Cost(rate, max_usd)
@@ -88,7 +89,3 @@ def _stack_usd() -> Decimal:
         + USD["own metrics"] * (len(JOB_METRICS) + 1)
     )
     return month * _STACK_HOURS / _MONTH_HOURS
-
-
-def _round_up(usd: Decimal) -> Decimal:
-    return usd.quantize(Decimal("0.01"), rounding=ROUND_UP)

@@ -11,14 +11,17 @@ from msgspec import Struct
 from infra.names import FINGERPRINT_KEY, TAG
 from tools.try_account.account import PREFIX, Account, stack_name
 
-AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
-"""What boto3 raises for a refusal, for no answer, and for an unreadable answer."""
+AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError, LookupError, TypeError, ValueError)
+"""What boto3 raises for a refusal, for no answer, and for an unreadable answer; and what follows
+from an answer in another form than that of the local AWS."""
 _DELETED = "DELETE_COMPLETE"
-_STACK_LIMIT_S, _JOB_LIMIT_S, _LAST_LIMIT_S = 1800, 900, 300
+_STACK_LIMIT_S = 1800
+_JOB_LIMIT_S = 900
+_LAST_LIMIT_S = 300
+"""How long what AWS still lists after its removal is looked for."""
 _EVERY_S = 10
 _JOB_LOGS = "/aws/sagemaker/ProcessingJobs"
 """The log group of all processing jobs of the account. Only the streams of our job are removed."""
-_STOPPABLE, _ENDING = ("InProgress",), ("InProgress", "Stopping")
 _REMOVED = (
     *("NoSuchEntity", "NoSuchBucket", "QueueDoesNotExist", "ResourceNotFound", "NonExistent"),
     "ResourceInUse",
@@ -75,7 +78,7 @@ def _remove_kind(
     try:
         resource_ids = list(kind.find(account, stack))
     except AWS_ERRORS as error:
-        errors[kind.label] = str(error)
+        errors[kind.label] = error_text(error)
         return
     for resource_id in resource_ids:
         name = f"{kind.label} {resource_id}"
@@ -86,7 +89,13 @@ def _remove_kind(
             kind.delete(account, resource_id)
         except (*AWS_ERRORS, TimeoutError) as error:
             if not any(code in error_code(error) for code in _REMOVED):
-                errors[name] = str(error)
+                errors[name] = error_text(error)
+
+
+def error_text(error: Exception) -> str:
+    """Returns what AWS refused, or the error with its type."""
+    is_of_aws = isinstance(error, ClientError | BotoCoreError | TimeoutError)
+    return str(error) if is_of_aws else repr(error)
 
 
 def error_code(error: Exception) -> str:
@@ -104,7 +113,7 @@ def _find_all(account: Account, prefix: str, errors: dict[str, str]) -> list[tup
         try:
             resources += [(kind.label, name) for name in kind.find(account, prefix)]
         except AWS_ERRORS as error:
-            errors.setdefault(kind.label, str(error))
+            errors.setdefault(kind.label, error_text(error))
     return resources
 
 
@@ -124,10 +133,12 @@ def _delete_job(account: Account, name: str) -> None:
     def status() -> str:
         return str(sagemaker.describe_processing_job(ProcessingJobName=name)["ProcessingJobStatus"])
 
-    if status() in _STOPPABLE:
+    if status() == "InProgress":
         sagemaker.stop_processing_job(ProcessingJobName=name)
     if not account.poll(
-        lambda: None if status() in _ENDING else True, limit_s=_JOB_LIMIT_S, every_s=_EVERY_S
+        lambda: status() not in {"InProgress", "Stopping"} or None,
+        limit_s=_JOB_LIMIT_S,
+        every_s=_EVERY_S,
     ):
         raise TimeoutError(f"it did not stop within {_JOB_LIMIT_S // 60} minutes")
     sagemaker.delete_processing_job(ProcessingJobName=name)

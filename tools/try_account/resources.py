@@ -16,7 +16,8 @@ from tools.try_account.cost import INSTANCE_TYPE, MAX_RUNTIME_S
 from tools.try_account.removal import error_code
 
 _JOB_S = 120
-_ASSET, _TEMPLATE = "asset.zip", "template.json"
+_ASSET = "asset.zip"
+_TEMPLATE = "template.json"
 _ROLE_ACTIONS = (
     *("cloudwatch:PutMetricData", "logs:CreateLogGroup", "logs:CreateLogStream"),
     *("logs:DescribeLogStreams", "logs:PutLogEvents", "ecr:GetAuthorizationToken"),

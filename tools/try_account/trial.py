@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -14,16 +14,18 @@ from sageaudit.domain.audit.summary import JobKey
 from tools.try_account import resources
 from tools.try_account.account import Account, Names
 from tools.try_account.checklist import EXPECTED, Check, Fact
-from tools.try_account.removal import AWS_ERRORS
+from tools.try_account.removal import AWS_ERRORS, error_text
 from tools.try_account.resources import Package
 
-STACK_LIMIT_S, JOB_LIMIT_S, AUDIT_LIMIT_S, MESSAGE_LIMIT_S = 1800, 1800, 1200, 600
-METRICS_LIMIT_S = 900
+_STACK_LIMIT_S = 1800
+_JOB_LIMIT_S = 1800
+_AUDIT_LIMIT_S = 1200
+_MESSAGE_LIMIT_S = 600
+_METRICS_LIMIT_S = 900
 """ListMetrics shows a new metric after up to 15 minutes."""
 _ROLE_LIMIT_S = 180
 """IAM's roles can be used some seconds after they are created."""
 _EVERY_S = 15
-_METRICS_AGE = timedelta(hours=1)
 _JOB_NAMESPACE = "/aws/sagemaker/ProcessingJobs"
 _BILL_TOLERANCE_USD = Decimal("0.001")
 """The most by which the bill may differ: the volume of 1 GB, which the rate does not include."""
@@ -46,7 +48,7 @@ class Trial:
         self._head: dict[str, Any] = {}
 
     def run(self) -> None:
-        """Runs all steps. An error of AWS is what was seen, and ends its step.
+        """Runs all steps. An error or an odd answer of AWS is what was seen, and ends its step.
 
         The steps after the job's end do not need each other. KeyboardInterrupt passes through;
         `checks` then has the rows up to there.
@@ -66,10 +68,11 @@ class Trial:
             except TryEnded:
                 return
             except AWS_ERRORS as error:
-                names = list(EXPECTED)
                 done = {check.name for check in self.checks}
+                names = list(EXPECTED)
                 later = names[names.index(first_name) :]
-                self._add(Check(next(name for name in later if name not in done), str(error)))
+                name = next(name for name in later if name not in done)
+                self._add(Check(name, error_text(error)))
                 if not self._job:
                     return
 
@@ -91,7 +94,7 @@ class Trial:
         account.say(f"creating the stack {names.stack} (about 4 minutes)")
         start = account.now()
         resources.create_stack(account, names)
-        stack = account.poll(self._finished_stack, limit_s=STACK_LIMIT_S, every_s=_EVERY_S)
+        stack = account.poll(self._finished_stack, limit_s=_STACK_LIMIT_S, every_s=_EVERY_S)
         state = "CREATE_IN_PROGRESS" if stack is None else stack["StackStatus"]
         if stack is None or state != EXPECTED["stack"]:
             yield Check("stack", f"{state}: {self._first_failure()}")
@@ -137,9 +140,9 @@ class Trial:
             job: dict[str, Any] = sagemaker.describe_processing_job(ProcessingJobName=name)
             return None if job["ProcessingJobStatus"] in {"InProgress", "Stopping"} else job
 
-        job = account.poll(ended, limit_s=JOB_LIMIT_S, every_s=_EVERY_S)
+        job = account.poll(ended, limit_s=_JOB_LIMIT_S, every_s=_EVERY_S)
         if job is None:
-            yield Check("job", f"still running after {JOB_LIMIT_S // 60} minutes")
+            yield Check("job", f"still running after {_JOB_LIMIT_S // 60} minutes")
             raise TryEnded
         self._job = job
         reason = job.get("FailureReason") or job.get("ExitMessage")
@@ -162,9 +165,9 @@ class Trial:
             )["Items"]
             return rows or None
 
-        stored = account.poll(items, limit_s=AUDIT_LIMIT_S, every_s=_EVERY_S)
+        stored = account.poll(items, limit_s=_AUDIT_LIMIT_S, every_s=_EVERY_S)
         if stored is None:
-            yield Check("audit", f"none within {AUDIT_LIMIT_S // 60} minutes")
+            yield Check("audit", f"none within {_AUDIT_LIMIT_S // 60} minutes")
             return
         end = self._job.get("ProcessingEndTime") or self._job["LastModifiedTime"]
         self._add_fact("audit", f"found {_seconds(end, account.now())} after the job's end")
@@ -218,7 +221,7 @@ class Trial:
                 sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=row["ReceiptHandle"])
             return any(job in text for text in texts) or None
 
-        self._account.poll(message, limit_s=MESSAGE_LIMIT_S, every_s=_EVERY_S)
+        self._account.poll(message, limit_s=_MESSAGE_LIMIT_S, every_s=_EVERY_S)
         own = [text for text in texts if job in text]
         yield Check("message", f"{len(own)} about the job")
         for text in own[:1]:
@@ -239,21 +242,16 @@ class Trial:
         listed: set[str] = set()
 
         def are_all_listed() -> bool | None:
-            nonlocal listed
-            listed = expected & self._metric_names(namespace, host)
-            return listed == expected or None
-
-        self._account.poll(are_all_listed, limit_s=METRICS_LIMIT_S, every_s=_EVERY_S)
-        return listed
-
-    def _metric_names(self, namespace: str, host: str) -> set[str]:
-        return {
-            row["MetricName"]
-            for row in self._account.pages(
-                "cloudwatch", "list_metrics", "Metrics", Namespace=namespace
+            rows = self._account.pages("cloudwatch", "list_metrics", "Metrics", Namespace=namespace)
+            listed.update(
+                row["MetricName"]
+                for row in rows
+                if not host or any(part["Value"].startswith(host) for part in row["Dimensions"])
             )
-            if not host or any(part["Value"].startswith(host) for part in row["Dimensions"])
-        }
+            return listed >= expected or None
+
+        self._account.poll(are_all_listed, limit_s=_METRICS_LIMIT_S, every_s=_EVERY_S)
+        return listed & expected
 
     def _read_alarms(self) -> Iterator[Check]:
         prefix = f"{self._names.stack}-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,53 +76,50 @@ class OutputWriter:
     def __init__(
         self,
         outputs: Sequence[CheckOutput],
+        files: Sequence[str],
         fail_on: Severity | None,
         *,
         with_guides: bool,
         no_color: bool,
     ) -> None:
         """Raises BadUsage for outputs that do not go together."""
-        self._outputs = outputs or [CheckOutput(_TABLE)]
-        self._fail_on = fail_on
-        self._console = make_console(no_color=no_color)
-        self._file_checks: list[FileCheck] = []
-        if sum(output.path is None for output in self._outputs) > 1:
+        outputs = outputs or [CheckOutput(_TABLE)]
+        printed_formats = [output.format for output in outputs if output.path is None]
+        if len(printed_formats) > 1:
             raise BadUsage("only one --output can be printed: give the others a file, FORMAT=FILE")
-        for output in self._outputs:
+        used_paths = set(map(os.path.realpath, files))
+        for output in outputs:
             if with_guides and output.format in _WITHOUT_GUIDES:
                 raise BadUsage(
                     f"--guides cannot be used with --output {output.format}, which has only"
                     " findings"
                 )
+            if output.path is not None:
+                path = os.path.realpath(output.path)
+                if path in used_paths:
+                    raise BadUsage(f"{output.path} is used twice: name another file for --output")
+                used_paths.add(path)
+        self._format_by_path = {row.path: row.format for row in outputs if row.path is not None}
+        self._printed_format = printed_formats[0] if printed_formats else None
+        self._fail_on = fail_on
+        self._console = make_console(no_color=no_color)
+        self._file_checks: list[FileCheck] = []
 
     def add(self, file_check: FileCheck) -> None:
         """Prints what a format prints for each file."""
+        if self._printed_format == _TABLE and file_check.error is None:
+            if any(earlier.error is None for earlier in self._file_checks):
+                self._console.print()
+            terminal.show(file_check, self._console)
+        make_lines = _LINES.get(self._printed_format or "")
+        if make_lines and (text := make_lines([file_check], self._fail_on)):
+            click.echo(text)
         self._file_checks.append(file_check)
-        for output in self._outputs:
-            if output.path is not None:
-                continue
-            if output.format == _TABLE:
-                self._show_table(file_check)
-            elif output.format in _LINES and (
-                text := _LINES[output.format]([file_check], self._fail_on)
-            ):
-                click.echo(text)
-
-    def _show_table(self, file_check: FileCheck) -> None:
-        if file_check.error is not None:
-            return
-        if sum(check.error is None for check in self._file_checks) > 1:
-            self._console.print()
-        terminal.show(file_check, self._console)
 
     def finish(self) -> None:
         """Prints and writes the documents about all files. Raises BadUsage for a bad file."""
-        for output in self._outputs:
-            make_text = (_LINES | _DOCUMENTS).get(output.format)
-            if make_text is None or (output.path is None and output.format in _LINES):
-                continue
-            text = make_text(self._file_checks, self._fail_on)
-            if output.path is None:
-                click.echo(text)
-            else:
-                write_text(output.path, f"{text}\n" if text else "")
+        if make_document := _DOCUMENTS.get(self._printed_format or ""):
+            click.echo(make_document(self._file_checks, self._fail_on))
+        for path, output_format in self._format_by_path.items():
+            text = (_LINES | _DOCUMENTS)[output_format](self._file_checks, self._fail_on)
+            write_text(path, f"{text}\n" if text else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -65,18 +66,13 @@ def check_file(checker: RequestChecker, path: str, content: bytes | None = None)
 
     `content`: the file's content at another time; None reads the file.
     """
-    name = text_file.display_name(path)
-    try:
+    with _naming_bad_requests(text_file.display_name(path)):
         request = (
             request_file.read(path, reject_non_request)
             if content is None
             else request_file.parse(path, content, reject_non_request)
         )
         return checker.check_file(request.name, request.document, request.line_numbers)
-    except MalformedData as error:
-        raise BadUsage(f"{name}: {error}") from error
-    except RecursionError as error:
-        raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
 
 
 def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None) -> FileCheck:
@@ -103,9 +99,16 @@ def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None
 
 def check_mapping(checker: RequestChecker, request: Mapping[str, Any]) -> CheckedFile:
     """Checks the requests of a parsed document. Raises BadUsage if it has none."""
-    try:
+    with _naming_bad_requests(_NAME_OF_MAPPING):
         return checker.check_file(_NAME_OF_MAPPING, request, lambda: ({}, ()))
+
+
+@contextmanager
+def _naming_bad_requests(name: str) -> Iterator[None]:
+    """Turns what is wrong with a document into BadUsage that names it."""
+    try:
+        yield
     except MalformedData as error:
-        raise BadUsage(f"{_NAME_OF_MAPPING}: {error}") from error
+        raise BadUsage(f"{name}: {error}") from error
     except RecursionError as error:
-        raise BadUsage(f"{_NAME_OF_MAPPING}: {text_file.TOO_DEEPLY_NESTED}") from error
+        raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -14,7 +16,8 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.request.aws_names import plain_name
 from sageaudit.domain.request.placeholders import mark_unknown
 from sageaudit.domain.request.recognise import FileFormat, recognise, reject_non_request
-from sageaudit.domain.request.request import Path, Request, UnknownValue, split_path, value_at
+from sageaudit.domain.request.request import Path as Place
+from sageaudit.domain.request.request import Request, UnknownValue, split_path, value_at
 from sageaudit.domain.request.validity import Fault
 from sageaudit.errors import BadUsage, MalformedData
 from sageaudit.workflows.check.comparison import counted_findings
@@ -48,8 +51,8 @@ def plan_fixes(checker: RequestChecker, path: str, checked: CheckedFile) -> FixP
     The changed file is checked: a fix after which its finding stays, or AWS refuses another
     parameter, is left out. Raises BadUsage for a file that cannot be changed in place.
     """
-    if path == text_file.STDIN:
-        raise BadUsage("--write needs a file: standard input cannot be changed")
+    if path == text_file.STDIN or not Path(path).is_file():
+        raise BadUsage(f"--write needs a file: {text_file.display_name(path)} cannot be changed")
     request = request_file.read(path, reject_non_request)
     if checked["form"] == FileFormat.TERRAFORM.value:
         raise BadUsage(f"{path}: is a plan: change the arguments in your Terraform code")
@@ -93,7 +96,7 @@ class _Trial(Struct, frozen=True):
         If not all do, each half is tried, so that a few bad ones of many cost few checks.
         """
         together = [*accepted, *fixes]
-        if not fixes or self._help(together):
+        if not fixes or self._is_improved_by(together):
             return together
         if len(fixes) == 1:
             return list(accepted)
@@ -105,8 +108,8 @@ class _Trial(Struct, frozen=True):
         after = edit_json(self.text, [edit for fix in fixes for edit in fix.edits])
         return after, self.checker.check_file(self.path, json.loads(after), lambda: ({}, ()))
 
-    def _help(self, fixes: Sequence[Fix]) -> bool:
-        """Returns whether the fixes' findings are gone, and AWS refuses no other parameter."""
+    def _is_improved_by(self, fixes: Sequence[Fix]) -> bool:
+        """Returns whether the findings are gone after their fixes, and AWS refuses nothing new."""
         try:
             _, checked = self.apply(fixes)
         except MalformedData:
@@ -161,14 +164,12 @@ def _make_fix(index: int, row: dict[str, Any], request: Request) -> Fix:
         place = split_path(root.body, path)
         if place is None or isinstance(value_at(root.body, path), UnknownValue):
             return _skip(fix, f"{path} is not known yet")
-        edit = Edit(root.origin.path_in_file(place), new)
-        if row["source"] == "api":
-            old = place[-1] if row["rule"] == Fault.UNKNOWN.value else value_at(root.body, path)
-            new = str(new).rpartition(".")[2] if row["rule"] == Fault.UNKNOWN.value else new
-            if plain_name(old) != plain_name(new):
-                return _skip(fix, f"{new} may not be what you mean")
-            if row["rule"] == Fault.UNKNOWN.value:
-                edit = Edit(edit.place, new_key=new)
+        old, edit = value_at(root.body, path), Edit(root.origin.path_in_file(place), new)
+        if row["rule"] == Fault.UNKNOWN.value:
+            old, new = place[-1], str(new).rpartition(".")[2]
+            edit = Edit(edit.place, new_key=new)
+        if row["source"] == "api" and plain_name(old) != plain_name(new):
+            return _skip(fix, f"{new} may not be what you mean")
         edits.append(edit)
     return Fix(index, row, tuple(edits))
 
@@ -180,7 +181,7 @@ def _is_placeholder(new: object) -> bool:
 
 def _choose(fixes: Iterator[Fix]) -> Iterator[Fix]:
     """Skips a fix that contradicts an earlier one, or is the other way to fix the same."""
-    new_by_place: dict[Path, Any] = {}
+    new_by_place: dict[Place, Any] = {}
     rule_by_alternative: dict[tuple[int, str, str], str] = {}
     for fix in fixes:
         if fix.skipped_because:
@@ -195,7 +196,7 @@ def _choose(fixes: Iterator[Fix]) -> Iterator[Fix]:
             yield _skip(fix, "another fix sets the same parameter")
             continue
         new_by_place |= {edit.place: edit.new for edit in fix.edits}
-        for row in (row for rows in fix.finding["alternatives"] for row in rows):
+        for row in chain.from_iterable(fix.finding["alternatives"]):
             key = (fix.job_index, row["parameter"], str(row["new"]))
             rule_by_alternative[key] = fix.finding["rule"]
         yield fix

@@ -37,8 +37,9 @@ TEMPLATE_CHANNELS: Mapping[str, Mapping[str, ChannelConfig]] = {
 }
 """The channels of each template of a release. Two channels of one service, or both services, are
 rare enough for `make deploy`."""
-DIGEST_CRON, DIGEST_TIMEZONE = "DigestSchedule", "DigestTimezone"
-"""The parameters of the templates with the time of the digest."""
+DIGEST_CRON = "DigestSchedule"
+"""The parameter of the templates with the time of the digest."""
+DIGEST_TIMEZONE = "DigestTimezone"
 
 
 class PackedAsset(Struct, frozen=True):
@@ -69,11 +70,17 @@ def pack(asset: Path, policy: Policy, folder: Path) -> PackedAsset:
             f"{asset} is of sageaudit {asset_version}, and this command of {own_version}: use the"
             " wheel and the asset of one release"
         )
-    content = f"{stored_policy.to_text(policy)}{_file_hash(asset)}"
+    with asset.open("rb") as file:
+        asset_hash = hashlib.file_digest(file, "sha256").hexdigest()
+    content = f"{stored_policy.to_text(policy)}{asset_hash}"
     name = f"{asset.stem}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.zip"
     lambda_asset.write_with_policy(asset, folder / name, policy)
     secrets = tuple(row.secret for row in policy.channels.values() if row.secret)
-    return PackedAsset(folder / name, template, _parameters(policy.digest), secrets)
+    # Also the usual time: a parameter that an update does not name keeps its value. If the digest
+    # is off, the function is invoked at the usual time, and sends nothing.
+    schedule = policy.digest or DigestSchedule()
+    parameters = {DIGEST_CRON: schedule.cron, DIGEST_TIMEZONE: schedule.timezone}
+    return PackedAsset(folder / name, template, parameters, secrets)
 
 
 def _find_template(policy: Policy) -> str:
@@ -104,15 +111,3 @@ def _needs_clone(section: str, extent: str) -> BadPolicy:
 def _address(channel: ChannelConfig) -> ChannelConfig:
     """Returns what the stack needs to know of a channel. Limits and lines are only in the asset."""
     return replace(channel, max_per_hour=None, job_lines=False)
-
-
-def _parameters(digest: DigestSchedule | None) -> dict[str, str]:
-    # Also the usual time: a parameter that an update does not name keeps its value. If the digest
-    # is off, the function is invoked at the usual time, and sends nothing.
-    schedule = digest or DigestSchedule()
-    return {DIGEST_CRON: schedule.cron, DIGEST_TIMEZONE: schedule.timezone}
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from sageaudit.adapters.files.local_files import atomic_write
-from sageaudit.adapters.files.request_file import TOKEN
+from sageaudit.adapters.files.request_file import Member, scan
 from sageaudit.domain.request.request import Path as Place
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import setting_text
@@ -61,23 +61,13 @@ class EditableFile(Struct, frozen=True):
                 raise BadUsage(f"{self.path}: has changed meanwhile, so it is not written to")
 
 
-class _Member(Struct):
-    """Positions in the text of a key (of a list's item: none) and of its value."""
-
-    key_start: int
-    key_end: int
-    start: int
-    end: int = 0
-    children: list[Place] = field(default_factory=list)
-
-
 def edit_json(text: str, edits: Sequence[Edit]) -> str:
     """Returns the text of a JSON object with the edits, in their order; renamed keys come last.
 
     Keys of the text must not be repeated.
     """
     for edit in sorted(edits, key=lambda edit: edit.new_key is not None):
-        members = _scan(text)
+        members = dict(scan(text))
         member = members.get(edit.place)
         if edit.new_key is not None:
             if member is not None:
@@ -94,39 +84,7 @@ def edit_json(text: str, edits: Sequence[Edit]) -> str:
     return text
 
 
-def _scan(text: str) -> dict[Place, _Member]:
-    """Returns the positions of each value, by its path. The path of the whole is `()`."""
-    members: dict[Place, _Member] = {}
-    stack: list[tuple[Place, bool]] = []
-    key: tuple[str | int, int, int] = ("", 0, 0)
-    is_key_next = False
-    for token in TOKEN.finditer(text):
-        word, start, end = token[0], token.start(), token.end()
-        if stack and is_key_next and word.startswith('"'):
-            key, is_key_next = (json.loads(word), start, end), False
-            continue
-        if word in {":", ","}:
-            is_key_next = word == "," and not stack[-1][1]
-            continue
-        if word in {"}", "]"}:
-            members[stack.pop()[0]].end = end
-            is_key_next = False
-            continue
-        place: Place = ()
-        if stack:
-            around, is_list = stack[-1]
-            siblings = members[around].children
-            place = (*around, len(siblings) if is_list else key[0])
-            siblings.append(place)
-        is_item = not stack or stack[-1][1]
-        members[place] = _Member(*((start, start) if is_item else key[1:]), start, end)
-        if word in {"{", "["}:
-            stack.append((place, word == "["))
-            is_key_next = word == "{"
-    return members
-
-
-def _remove(text: str, members: dict[Place, _Member], place: Place) -> str:
+def _remove(text: str, members: dict[Place, Member], place: Place) -> str:
     if place not in members or not place:
         return text
     member = members[place]
@@ -140,58 +98,33 @@ def _remove(text: str, members: dict[Place, _Member], place: Place) -> str:
     return text[: around.start + 1] + text[around.end - 1 :]
 
 
-def _insert(text: str, members: dict[Place, _Member], edit: Edit) -> str:
-    """Adds a value after the last one of the nearest object around it."""
+def _insert(text: str, members: dict[Place, Member], edit: Edit) -> str:
+    """Adds a value after the last one of the nearest object around it, written like that one."""
     place = edit.place
     while place not in members:
         place = place[:-1]
     around, names = members[place], edit.place[len(place) :]
     if text[around.start] != "{":
         return text
-    style = _style(text, members, around)
-    pair, value = "", setting_text(edit.new)
-    for depth, name in reversed(list(enumerate(names, start=1))):
-        pair = f"{json.dumps(name, ensure_ascii=False)}{style.colon}{value}"
-        value = f"{{{style.line(depth)}{pair}{style.line(depth - 1)}}}"
-    if around.children:
-        start = members[around.children[-1]].end
-        comma = "," if style.is_multiline or style.colon == ":" else ", "
-        return f"{text[:start]}{comma}{style.line(1)}{pair}{text[start:]}"
-    return f"{text[: around.start + 1]}{style.line(1)}{pair}{style.line(0)}{text[around.end - 1 :]}"
-
-
-class _Style(Struct, frozen=True):
-    """How an object is written. `margin`: the white space before its line."""
-
-    is_multiline: bool
-    line_end: str
-    margin: str
-    unit: str
-    colon: str
-
-    def line(self, depth: int) -> str:
-        """Returns the beginning of a line this deep in the object, or nothing on one line."""
-        return f"{self.line_end}{self.margin}{self.unit * depth}" if self.is_multiline else ""
-
-
-def _style(text: str, members: dict[Place, _Member], around: _Member) -> _Style:
-    """Returns the style of an object's values, or of the whole text if it has none."""
     margin, unit, colon = _margin(text, around.start), _DEFAULT_INDENT, ": "
-    samples = around.children or members[()].children
-    if samples:
+    if samples := around.children or members[()].children:  # written as the last one of them
         sample = members[samples[-1]]
         colon = text[sample.key_end : sample.start]
         outer = margin if around.children else ""
-        indent = _margin(text, sample.key_start).removeprefix(outer)
-        unit = indent or unit
-    return _Style(
-        is_multiline="\n" in text[around.start : around.end]
-        or (not around.children and "\n" in text),
-        line_end="\r\n" if "\r\n" in text else "\n",
-        margin=margin,
-        unit=unit,
-        colon=colon,
-    )
+        unit = _margin(text, sample.key_start).removeprefix(outer) or unit
+    is_multiline = "\n" in (text[around.start : around.end] if around.children else text)
+    line_start = ("\r\n" if "\r\n" in text else "\n") + margin
+    if not is_multiline:
+        line_start = unit = ""
+    pair, value = "", setting_text(edit.new)
+    for depth, name in reversed(list(enumerate(names, start=1))):
+        pair = f"{json.dumps(name, ensure_ascii=False)}{colon}{value}"
+        value = f"{{{line_start}{unit * depth}{pair}{line_start}{unit * (depth - 1)}}}"
+    if around.children:
+        start = members[around.children[-1]].end
+        comma = "," if is_multiline or colon == ":" else ", "
+        return f"{text[:start]}{comma}{line_start}{unit}{pair}{text[start:]}"
+    return f"{text[: around.start + 1]}{line_start}{unit}{pair}{line_start}{text[around.end - 1 :]}"
 
 
 def _margin(text: str, position: int) -> str:

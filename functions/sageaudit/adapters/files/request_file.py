@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sageaudit.adapters.files import text_file
 from sageaudit.domain.request.request import Path as Place
@@ -47,36 +47,62 @@ class RequestFile(Struct, frozen=True):
 
         Keys inside a repeated key are not reported as repeated.
         """
-        numbers: dict[Place, int] = {(): 1}
+        numbers: dict[Place, int] = {}
         repeated_places: dict[Place, None] = {}
-        # The current key or index of each level, and whether the level is a list.
-        stack: list[tuple[str | int | None, bool]] = []
-        line, position, key_next = 1, 0, False
-        for match in TOKEN.finditer(self.text):
-            line += self.text.count("\n", position, match.start())
-            position, word = match.start(), match[0]
-            if stack and stack[-1][1] and word not in {"]", ","}:
-                numbers.setdefault(tuple(_steps(stack)), line)
-            if word in {"{", "["}:
-                stack.append((0 if word == "[" else None, word == "["))
-                key_next = word == "{"
-            elif word in {"}", "]"}:
-                stack.pop()
-                key_next = False
-            elif word == ",":
-                if stack[-1][1]:
-                    stack[-1] = (int(stack[-1][0] or 0) + 1, True)
-                key_next = not stack[-1][1]
-            elif word != ":" and key_next:
-                stack[-1] = (json.loads(word), False)
-                place = tuple(_steps(stack))
-                if place in numbers and not any(
-                    place[:n] in repeated_places for n in range(len(place))
-                ):
-                    repeated_places[place] = None
-                numbers[place] = line
-                key_next = False
-        return numbers, list(repeated_places)
+        line, position = 1, 0
+        for place, member in scan(self.text):
+            line += self.text.count("\n", position, member.key_start)
+            position = member.key_start
+            if place in numbers and not any(
+                place[:n] in repeated_places for n in range(len(place))
+            ):
+                repeated_places[place] = None
+            numbers[place] = line
+        return numbers | {(): 1}, list(repeated_places)
+
+
+class Member(Struct):
+    """Positions in the text of a key (of a list's item: none) and of its value."""
+
+    key_start: int
+    key_end: int
+    start: int
+    end: int = 0
+    children: list[Place] = field(default_factory=list)
+
+
+def scan(text: str) -> Iterator[tuple[Place, Member]]:
+    """Yields each value's path and positions, in their order. The path of the whole is `()`.
+
+    The end and the children are known only after all values.
+    """
+    stack: list[tuple[Place, Member, bool]] = []
+    key: tuple[str | int, int, int] = ("", 0, 0)
+    is_key_next = False
+    for token in TOKEN.finditer(text):
+        word, start, end = token[0], token.start(), token.end()
+        if is_key_next and word.startswith('"'):
+            key, is_key_next = (json.loads(word), start, end), False
+            continue
+        if word in {":", ","}:
+            is_key_next = word == "," and not stack[-1][2]
+            continue
+        if word in {"}", "]"}:
+            stack.pop()[1].end = end
+            is_key_next = False
+            continue
+        place: Place = ()
+        position = (start, start)
+        if stack:
+            around, parent, is_list = stack[-1]
+            place = (*around, len(parent.children) if is_list else key[0])
+            parent.children.append(place)
+            position = position if is_list else key[1:]
+        member = Member(*position, start, end)
+        yield place, member
+        if word in {"{", "["}:
+            stack.append((place, member, word == "["))
+            is_key_next = word == "{"
 
 
 def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
@@ -117,7 +143,3 @@ def _first_keys(text: str) -> Iterator[str]:
             yield word[1:-1]
         depth += (word in "{[") - (word in "}]")
         key_next = word in "{,"
-
-
-def _steps(stack: list[tuple[str | int | None, bool]]) -> list[str | int]:
-    return [step for step, _ in stack if step is not None]

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
 from sageaudit.adapters.files.git_revision import GitRevision
 from sageaudit.adapters.files.text_file import display_name
@@ -23,9 +22,8 @@ from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.workflows import check_files
 from sageaudit.workflows.check.comparison import FileCheck, counted_findings
-from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.run import RequestChecker
-from sageaudit.workflows.check_write import plan_fixes
+from sageaudit.workflows.check_write import FixPlan, plan_fixes
 
 _EPILOG = """\b
 Examples:
@@ -104,7 +102,7 @@ def check(
     (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's table,
     if you name one.
     """
-    writer = OutputWriter(outputs, fail_on, with_guides=guides, no_color=no_color)
+    writer = OutputWriter(outputs, files, fail_on, with_guides=guides, no_color=no_color)
     if write and (outputs or base):
         raise BadUsage("--write cannot be used with --output or --base")
     if yes and not write:
@@ -126,8 +124,13 @@ def check(
             file_check, code = _check(checker, path, revision, fail_on)
             writer.add(file_check)
             if write and file_check.checked is not None:
-                fixer = _Fixer(checker, fail_on, is_sure=yes, no_color=no_color)
-                code = fixer.fix(path, file_check.checked, code)
+                try:
+                    plan = plan_fixes(checker, path, file_check.checked)
+                    show_fixes(plan, make_console(no_color=no_color))
+                    code = _write_fixes(plan, code, fail_on, is_sure=yes)
+                except BadUsage as error:
+                    print_message(str(error))
+                    code = Exit.USAGE
             codes.append(code)
     writer.finish()
     return worst_exit(codes)
@@ -148,34 +151,21 @@ def _check(
     return file_check, _exit_code(file_check, fail_on)
 
 
-class _Fixer(Struct, frozen=True):
-    """Writes fixes into files. `is_sure`: without a question."""
+def _write_fixes(plan: FixPlan, code: Exit, fail_on: Severity | None, *, is_sure: bool) -> Exit:
+    """Writes the fixes if the user wants it. `is_sure`: without a question.
 
-    checker: RequestChecker
-    fail_on: Severity | None
-    is_sure: bool
-    no_color: bool
-
-    def fix(self, path: str, checked: CheckedFile, code: Exit) -> Exit:
-        """Shows the fixes, and writes them if the user wants it.
-
-        Returns the exit code of what is left; `code` is that of the file as it is.
-        """
-        try:
-            plan = plan_fixes(self.checker, path, checked)
-            show_fixes(plan, make_console(no_color=self.no_color))
-            if not plan.fixes:
-                return code
-            if not self.is_sure and not can_ask():
-                raise BadUsage(f"{path}: is not written to, as nobody can answer: give --yes")
-            if not self.is_sure and not click.confirm(f"Write this to {path}?", err=True):
-                return code
-            plan.file.save(plan.after)
-        except BadUsage as error:
-            print_message(str(error))
-            return Exit.USAGE
-        print_message(f"{path}: written. {left_text(plan)}")
-        return _exit_code(FileCheck(path, plan.checked), self.fail_on)
+    Returns the exit code of what is left; `code` is that of the file as it is. Raises BadUsage.
+    """
+    path = plan.file.path
+    if not plan.fixes:
+        return code
+    if not is_sure and not can_ask():
+        raise BadUsage(f"{path}: is not written to, as nobody can answer: give --yes")
+    if not is_sure and not click.confirm(f"Write this to {path}?", err=True):
+        return code
+    plan.file.save(plan.after)
+    print_message(f"{path}: written. {left_text(plan)}")
+    return _exit_code(FileCheck(str(path), plan.checked), fail_on)
 
 
 def _history(

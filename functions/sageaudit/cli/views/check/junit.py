@@ -23,7 +23,6 @@ def junit_report(file_checks: Sequence[FileCheck], fail_on: Severity | None) -> 
     file or job that cannot be judged is an error.
     """
     root = ET.Element("testsuites", name="sageaudit check")
-    totals: Counter[str] = Counter()
     for file_check in file_checks:
         if file_check.checked is None and file_check.error is None:
             continue
@@ -32,29 +31,16 @@ def junit_report(file_checks: Sequence[FileCheck], fail_on: Severity | None) -> 
             _add_case(suite, file_check.name, file_check.name, error=file_check.error)
         names: Counter[str] = Counter()
         for job in file_check.checked["jobs"] if file_check.checked else ():
-            names[name := _case_name(job)] += 1
+            name = f"{job['name']} ({job['label']})" if job["name"] else str(job["label"])
+            names[name] += 1
             name = name if names[name] == 1 else f"{name} ({names[name]})"
             _add_job(suite, file_check.name, name, job, fail_on)
-        counts = _counts(suite)
-        totals.update(counts)
-        suite.attrib |= {key: str(value) for key, value in counts.items()}
-    root.attrib |= {key: str(totals[key]) for key in ("tests", "failures", "errors")}
+    for element in (*root, root):
+        for key, tag in {"tests": "testcase", "failures": "failure", "errors": "error"}.items():
+            element.set(key, str(len(list(element.iter(tag)))))
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'
-
-
-def _case_name(job: dict[str, Any]) -> str:
-    label: str = job["label"]
-    return f"{job['name']} ({label})" if job["name"] else label
-
-
-def _counts(suite: ET.Element) -> dict[str, int]:
-    return {
-        "tests": len(suite),
-        "failures": len(suite.findall("testcase/failure")),
-        "errors": len(suite.findall("testcase/error")),
-    }
 
 
 def _add_job(

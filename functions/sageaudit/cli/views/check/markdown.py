@@ -39,7 +39,7 @@ def markdown_report(file_checks: Sequence[FileCheck]) -> str:
     jobs = [job for file_check in file_checks for job in compare_jobs(file_check)]
     is_compared = any(file_check.is_compared for file_check in file_checks)
     blocks = [
-        _summary(jobs, is_compared=is_compared),
+        _summary(file_checks, jobs, is_compared=is_compared),
         *_not_checked(file_checks),
         *_table(jobs, is_compared=is_compared),
     ]
@@ -58,11 +58,15 @@ def markdown_report(file_checks: Sequence[FileCheck]) -> str:
     return "\n\n".join([*blocks, _NOTE])
 
 
-def _summary(jobs: Sequence[JobComparison], *, is_compared: bool) -> str:
+def _summary(
+    file_checks: Sequence[FileCheck], jobs: Sequence[JobComparison], *, is_compared: bool
+) -> str:
     launched_jobs = [job for job in jobs if not job.job["trial"]]
     if not launched_jobs:
+        if any(file_check.error or file_check.base_error for file_check in file_checks):
+            return "No job could be checked."
         return "There is no SageMaker job in these files."
-    present = [job for job in launched_jobs if job.now]
+    present = [job.now for job in launched_jobs if job.now]
     subject = count_text(len(present), "job")
     text = findings_summary([row for job in jobs for row in job.new_findings if job.now])
     if is_compared:
@@ -73,17 +77,15 @@ def _summary(jobs: Sequence[JobComparison], *, is_compared: bool) -> str:
     }
     rest = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     rest_text = f" {rest}." if rest else ""
-    return f"**{text}**{rest_text} {subject} checked.{_total(launched_jobs)}"
-
-
-def _total(jobs: Sequence[JobComparison]) -> str:
-    """Returns a sentence on the sums of the jobs' maximum costs; "" unless there are several."""
-    if len(jobs) < 2:  # noqa: PLR2004 - a sum of one is in the table
-        return ""
-    now = _sum_text([job.now for job in jobs if job.now])
-    earlier_jobs = [job.before for job in jobs if job.before]
-    before_text = f"; before, {_sum_text(earlier_jobs)}" if earlier_jobs else ""
-    return f" If each runs once: {now}{before_text}."
+    total_text = ""
+    if len(launched_jobs) > 1:  # a sum of one is in the table
+        total_text = f" If each runs once: {_sum_text(present)}"
+        if any(file_check.base_error for file_check in file_checks):
+            total_text += "; before, not known"
+        elif earlier_jobs := [job.before for job in launched_jobs if job.before]:
+            total_text += f"; before, {_sum_text(earlier_jobs)}"
+        total_text += "."
+    return f"**{text}**{rest_text} {subject} checked.{total_text}"
 
 
 def _sum_text(jobs: Sequence[dict[str, Any]]) -> str:
@@ -100,15 +102,21 @@ def _is_complete(cost: dict[str, Any]) -> bool:
 
 
 def _table(jobs: Sequence[JobComparison], *, is_compared: bool) -> Iterator[str]:
-    rows = [job for job in jobs if not job.job["trial"]]
+    rows: list[tuple[JobComparison, list[dict[str, Any]]]] = []
+    for job in jobs:
+        findings = counted_findings(job.now)
+        if job.job["trial"]:  # it follows its tuning job
+            rows[-1][1].extend(findings)
+        else:
+            rows.append((job, findings))
     if not rows:
         return
     heads = ("job", "before", "now", "findings") if is_compared else ("job", "cost", "findings")
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     length = 0
-    for job in rows[:_MAX_ROWS]:
+    for job, findings in rows[:_MAX_ROWS]:
         before = [_before_cell(job)] if is_compared else []
-        cells = (_job_cell(job), *before, _now_cell(job), _findings_cell(job, jobs))
+        cells = (_job_cell(job), *before, _now_cell(job), _findings_cell(job, findings))
         line = f"| {' | '.join(cells)} |"
         length += len(line)
         if length > MAX_CHARACTERS // 2:
@@ -161,30 +169,20 @@ def _now_cell(job: JobComparison) -> str:
     return text
 
 
-def _findings_cell(job: JobComparison, jobs: Sequence[JobComparison]) -> str:
-    """Returns the findings by severity, with those of a tuning job's training jobs."""
+def _findings_cell(job: JobComparison, findings: Sequence[dict[str, Any]]) -> str:
+    """Returns the findings by severity: those of a tuning job with those of its training jobs."""
     if job.now is None:
         return ""
     if job.now["unreadable"]:
         return "could not be judged"
-    index = next(index for index, other in enumerate(jobs) if other is job)
-    rows = counted_findings(job.now)
-    for trial in jobs[index + 1 :]:
-        if not (trial.now and trial.now["trial"] and trial.file == job.file):
-            break
-        rows += counted_findings(trial.now)
-    return findings_summary(rows).rstrip(".").partition(": ")[2] or "none"
+    return findings_summary(findings).rstrip(".").partition(": ")[2] or "none"
 
 
 def _job_details(job: JobComparison) -> Iterator[str]:
     """Yields a job's new findings, then those that it had before and the fixed ones, folded."""
     if job.now is None:
         return
-    new_rows, old_rows, fixed_rows = (
-        job.new_findings,
-        job.unchanged_findings,
-        job.fixed_findings,
-    )
+    new_rows, old_rows, fixed_rows = job.new_findings, job.unchanged_findings, job.fixed_findings
     if not (new_rows or old_rows or fixed_rows or job.now["unreadable"]):
         return
     name = job.now["name"] or job.now["label"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +16,6 @@ from urllib.parse import quote
 from sageaudit import __version__
 from sageaudit.adapters.files.text_file import STDIN, display_name
 from sageaudit.cli.views.check.lines import finding_lines
-from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
@@ -91,15 +89,19 @@ def _results(file_check: FileCheck) -> Iterator[dict[str, Any]]:
             place = (file_check.name, job["label"], job["name"] or "", row["rule"], row["path"])
             digest = hashlib.sha256("\0".join(place).encode("utf-8", "replace")).hexdigest()[:16]
             counts[digest] += 1
-            yield {
+            saving = {key: row[key] for key in ("saving_usd", "saving_basis") if row["saving_usd"]}
+            result = {
                 "ruleId": row["id"] or row["rule"],
                 "level": _LEVELS[row["severity"]],
                 "message": {"text": _message(job, row)},
                 "locations": [_location(file_check.name, row["line"], job["name"] or job["label"])],
                 "partialFingerprints": {"primaryLocationLineHash": f"{digest}:{counts[digest]}"},
-                "properties": _properties(row),
-                **_suppressions(row),
+                "properties": {"severity": row["severity"], "bucket": row["bucket"], **saving},
             }
+            if row["not_counted"] is not None:
+                justification = for_terminal(row["not_counted"])
+                result["suppressions"] = [{"kind": "external", "justification": justification}]
+            yield result
 
 
 def _message(job: dict[str, Any], row: dict[str, Any]) -> str:
@@ -113,24 +115,9 @@ def _message(job: dict[str, Any], row: dict[str, Any]) -> str:
     return cut_middle(text.replace("](", "] ("), _MAX_MESSAGE_LENGTH)  # `[x](y)` is a link
 
 
-def _suppressions(row: dict[str, Any]) -> dict[str, Any]:
-    if row["not_counted"] is None:
-        return {}
-    justification = for_terminal(row["not_counted"])
-    return {"suppressions": [{"kind": "external", "justification": justification}]}
-
-
-def _properties(row: dict[str, Any]) -> dict[str, Any]:
-    amount: Decimal | None = row["saving_usd"]
-    severity = Severity(row["severity"]).value
-    saving = {"saving_usd": amount, "saving_basis": row["saving_basis"]} if amount else {}
-    return {"severity": severity, "bucket": row["bucket"], **saving}
-
-
 def _location(name: str, line: int | None, job: str = "") -> dict[str, Any]:
     """Returns a place in a file. A file without line numbers has the line 1."""
-    logical = [{"name": for_terminal(job)}] if job else []
-    location: dict[str, Any] = {"logicalLocations": logical} if logical else {}
+    location: dict[str, Any] = {"logicalLocations": [{"name": for_terminal(job)}]} if job else {}
     if name != display_name(STDIN):
         location["physicalLocation"] = {
             "artifactLocation": {"uri": file_uri(name)},
@@ -152,11 +139,11 @@ def file_uri(name: str) -> str:
 
 def _notifications(file_check: FileCheck) -> Iterator[dict[str, Any]]:
     sentences = file_check.checked["not_checked"] if file_check.checked else ()
-    errors = [(file_check.error, "error")] if file_check.error else []
-    for sentence, level in (*errors, *((sentence, "note") for sentence in sentences)):
-        location = _location(file_check.name, None)
+    errors = [file_check.error] if file_check.error else []
+    location = _location(file_check.name, None)
+    for sentence in (*errors, *sentences):
         yield {
-            "level": level,
+            "level": "error" if errors else "note",
             "message": {"text": for_terminal(sentence)},
             **({"locations": [location]} if location else {}),
         }
