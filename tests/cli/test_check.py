@@ -204,9 +204,9 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
         pytest.param(b"[" + b"9" * 5_000 + b"]", "value has 5000 digits)", id="too large a number"),
         pytest.param(
             b'{"Steps": [{"Type": "Training", "Arguments": '
-            + b'{"a":' * 900
+            + b'{"a":' * 5_000
             + b"1"
-            + b"}" * 901
+            + b"}" * 5_001
             + b"]}",
             "too many brackets",
             id="a request inside too many brackets",

@@ -10,9 +10,8 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.errors import BadRecording
 from tests.fakes.jobs import START, training_answer
 
-NESTED: list[Any] = []
-for _ in range(800):
-    NESTED = [NESTED]
+DEPTH = 5_000
+"""More than the recursion limit of any Python."""
 SERIES = {
     "host": "train-vision/algo-1",
     "metric": "CPUUtilization",
@@ -92,7 +91,7 @@ def changed(**series: Any) -> dict[str, Any]:
 REFUSED: dict[str, list[Any]] = {
     "is empty": [""],
     "is not JSON": ["{"],
-    "has too many brackets": ["[" * 100_000, training_answer(Extra=NESTED)],
+    "has too many brackets": ["[" * 100_000, f'{{"Extra": {"[" * DEPTH}{"]" * DEPTH}}}'],
     "is not an object": ["null", '"x"'],
     "is a list without an answer about a job: `sageaudit record JOB": [[], [{}], [1]],
     "children": [{}, {"EndpointName": "e"}, {"children": []}, {"children": {}}, {"children": [5]}],

@@ -103,7 +103,7 @@ def test_a_bad_line_of_json_lines_costs_only_itself() -> None:
 
 
 def test_a_pretty_printed_document_with_an_error_is_one_document() -> None:
-    with pytest.raises(BadUsage, match=r"x: is not JSON \(line 3, column 1\)"):
+    with pytest.raises(BadUsage, match=r"x: is not JSON \(line 2, column 13\)"):
         text_file.parse_documents('{"Tags": [\n{"Key": "a"},\n]}', "x", HINT)
 
 
@@ -153,7 +153,7 @@ def zipped() -> bytes:
         ),
         pytest.param(
             b'{"a": 1,\n "b": [1, 2],\n}',
-            "is not JSON (line 3, column 1): remove the comma before the bracket",
+            "is not JSON (line 2, column 13): remove the comma before the bracket",
             id="a trailing comma",
         ),
         pytest.param(

@@ -157,15 +157,15 @@ def test_the_card_has_the_caveat_of_most_families() -> None:
     """If families have different ones, it says how many have this one, and lists the others."""
     slower = "The saving assumes that a run takes 1.29 times as long. It may be more."
     [same] = cards_of(families_report([family("a", "6", SMALLER, caution=slower)]))
-    assert "Caveat: It runs 1.3 times as long." in same
+    assert "Caveat: It runs 1.29 times as long." in same
     rows = [
         family("a", "6", SMALLER, caution=None),
         family("b", "5", SMALLER, caution=slower),
         family("c", "4", SMALLER, caution=None),
     ]
     [mixed] = cards_of(families_report(rows))
-    assert "Caveat in 1 of 3 families: It runs 1.3 times as long." in mixed
-    assert "$5.00, in 1 of 1 job. It runs 1.3 times as long." in mixed
+    assert "Caveat in 1 of 3 families: It runs 1.29 times as long." in mixed
+    assert "$5.00, in 1 of 1 job. It runs 1.29 times as long." in mixed
     [none] = cards_of(families_report([family("a", "6", SMALLER, caution=None)]))
     assert "Caveat" not in none
 

@@ -344,7 +344,7 @@ def test_a_full_card_drops_the_least_important_lines_first() -> None:
         pytest.param(
             "GPUs take turns. Counted as 1.52 times as long; up to 3.20 times as long it "
             "still saves.",
-            "it runs 1.5 times as long",
+            "it runs 1.52 times as long",
             id="the counted time",
         ),
         pytest.param(

@@ -41,6 +41,7 @@ _FORMS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     (re.compile(rb"\s*\[\s*[{\]\"\d]"), "a list", ""),
 )
 """Wrong formats: a pattern of a file's first bytes, a description, and how to convert the file."""
+_LOOP = "{path} is a link that leads to itself: name another file"
 _NAME = "sageaudit"
 _KEY_BYTES = 32
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
@@ -59,6 +60,8 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
             yield path
             return
         target = path.resolve()
+        if target.is_symlink():  # Python 3.13 and later raise no error
+            raise BadUsage(_LOOP.format(path=path))
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name[:_MAX_PREFIX_LENGTH]}."
         )
@@ -80,7 +83,7 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
     except RuntimeError as error:
         if "loop" not in str(error).lower():
             raise
-        raise BadUsage(f"{path} is a link that leads to itself: name another file") from error
+        raise BadUsage(_LOOP.format(path=path)) from error
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:

@@ -44,6 +44,7 @@ _HEAD = 4096
 _WHITESPACE = re.compile(r"\s*")
 _PROMPT = re.compile(r"\s*(?:[\w@~:/\\.\[\]-]*[$%>#]\s*|PS [^\n>]*>\s*)?aws \w[^\n]*\n")
 _PYTHON = re.compile(r"\s*[\[{(]+\s*(?:'|u'|datetime\.)|datetime\.datetime\(|tzlocal\(\)")
+_TRAILING_COMMA = re.compile(r",\s*[}\]]")
 _YAML = re.compile(r"\s*(?:---\s*\n|#[^\n]*\n|- )*\s*[A-Za-z][\w.-]*:(?:\s|$)")
 _USE_JSON = "write it as JSON (`--output json`), or add PyYAML: `pipx inject sageaudit pyyaml`"
 
@@ -243,11 +244,10 @@ def _unparsed(error: Exception, name: str, hint: str, first_line: int = 1) -> Ba
     if not isinstance(error, json.JSONDecodeError):
         reason = str(error).partition(";")[0]  # after it Python advises its programmers
         return BadUsage(f"{name}: is not JSON ({reason})")
-    where = f"line {error.lineno + first_line - 1}, column {error.colno}"
-    return BadUsage(f"{name}: {_not_json_reason(error, where, name, hint)}")
+    return BadUsage(f"{name}: {_not_json_reason(error, first_line, name, hint)}")
 
 
-def _not_json_reason(error: json.JSONDecodeError, where: str, name: str, hint: str) -> str:
+def _not_json_reason(error: json.JSONDecodeError, first_line: int, name: str, hint: str) -> str:
     text = error.doc
     if _PROMPT.match(text):
         return "begins with a command: remove its first line"
@@ -255,12 +255,20 @@ def _not_json_reason(error: json.JSONDecodeError, where: str, name: str, hint: s
         return "is a Python object as print() writes it: write json.dumps(answer, default=str)"
     if reason := _known_form_reason(name, text, hint):
         return reason
-    before = text[: error.pos].rstrip()
-    if before.endswith(",") and text[error.pos : error.pos + 1] in {"}", "]"}:
+    # Python 3.13 and later name the comma's place, earlier versions that of the bracket.
+    comma = _TRAILING_COMMA.match(text, text.rfind(",", 0, error.pos + 1))
+    if comma and error.pos in {comma.start(), comma.end() - 1}:
+        where = _place(error, comma.start(), first_line)
         return f"is not JSON ({where}): remove the comma before the bracket"
+    where = _place(error, error.pos, first_line)
     if error.pos >= len(text.rstrip()):
         return f"is not JSON ({where}): it ends too early, so copy it again"
     return f"is not JSON ({where}: {error.msg})"
+
+
+def _place(error: json.JSONDecodeError, position: int, first_line: int) -> str:
+    at = json.JSONDecodeError(error.msg, error.doc, position)
+    return f"line {at.lineno + first_line - 1}, column {at.colno}"
 
 
 def _parse_yaml(text: str, name: str) -> Any:

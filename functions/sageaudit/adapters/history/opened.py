@@ -117,8 +117,8 @@ def open_history(
         create_private_folder(path.parent)
     if history is None and not create and not _exists(path):
         raise NoHistory(
-            "there is no history yet: make one with `sageaudit scan` (or `sageaudit demo`, to try it), or"
-            " name one with --history FILE or --table NAME"
+            "there is no history yet: `sageaudit scan` makes one (or `sageaudit demo`, to try it)."
+            " Or name one with --history FILE or --table NAME"
         )
     file_history = SqliteHistory(path, create=create)
     if os.name == "posix" and path.stat().st_mode & _WRITABLE_BY_OTHERS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from itertools import chain, repeat
 
 from msgspec import Struct
@@ -19,7 +19,13 @@ from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import ROUND_DOWN, Figure
 from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
-from sageaudit.output.text.words import assignment_line, key_label, setting_text, value_text
+from sageaudit.output.text.words import (
+    assignment_line,
+    format_number,
+    key_label,
+    setting_text,
+    value_text,
+)
 
 NO_STEP = "look at the audit"
 """The step for a finding that names nothing to change."""
@@ -34,13 +40,13 @@ SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ITEM = re.compile(r" - (?=[A-Z])")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
+_MIN_TIMES_AS_LONG = Decimal("1.05")
 _TIMES_AS_LONG = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
 _ASSUMED_TIMES = re.compile(
     r"\b(?:counted as|assumes that a run takes) (up to )?(\d+(?:\.\d+)?) times as long",
     re.IGNORECASE,
 )
 """Matches the longer run time that a caveat names. Old and new audits word it differently."""
-_TENTH = Decimal("0.1")
 
 
 class FindingParts(Struct, frozen=True):
@@ -289,7 +295,7 @@ def short_caveat(finding: FindingDocument) -> str:
     """Returns the longer run time that the caveat names, else the caveat's first sentence."""
     caveat = finding["caution"] or ""
     if match := _ASSUMED_TIMES.search(caveat) or _TIMES_AS_LONG.search(caveat):
-        times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)
-        if times > 1:
-            return f"it runs {match[1] or ''}{times} times as long"
+        times = Decimal(match[2])
+        if times >= _MIN_TIMES_AS_LONG:
+            return f"it runs {match[1] or ''}{format_number(times)} times as long"
     return SENTENCE_END.split(caveat)[0]
