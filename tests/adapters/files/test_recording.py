@@ -12,6 +12,7 @@ from tests.fakes.jobs import START, training_answer
 
 DEPTH = 5_000
 """More than the recursion limit of any Python."""
+NESTED = json.dumps(training_answer(Extra=0)).replace("0", "[" * DEPTH + "]" * DEPTH, 1)
 SERIES = {
     "host": "train-vision/algo-1",
     "metric": "CPUUtilization",
@@ -91,7 +92,7 @@ def changed(**series: Any) -> dict[str, Any]:
 REFUSED: dict[str, list[Any]] = {
     "is empty": [""],
     "is not JSON": ["{"],
-    "has too many brackets": ["[" * 100_000, f'{{"Extra": {"[" * DEPTH}{"]" * DEPTH}}}'],
+    "has too many brackets": ["[" * 100_000, NESTED],
     "is not an object": ["null", '"x"'],
     "is a list without an answer about a job: `sageaudit record JOB": [[], [{}], [1]],
     "children": [{}, {"EndpointName": "e"}, {"children": []}, {"children": {}}, {"children": [5]}],

@@ -118,8 +118,11 @@ def test_after_a_cancelled_call_the_server_goes_on(server: Served) -> None:
     """The client no longer waits for the answer, and the next call has its own."""
 
     async def cancel(client: Client) -> bool:
-        with anyio.move_on_after(0.01) as scope:
-            await client.call_tool("spend_by", {"columns": "family,image", "since": "2017-12"})
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "spend_by", {"columns": "family,image", **DAYS})
+                await anyio.wait_all_tasks_blocked()  # the request is sent
+                scope.cancel()
         return scope.cancelled_caught
 
     assert server.use(cancel)
