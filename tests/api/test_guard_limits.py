@@ -171,6 +171,19 @@ def test_the_jobs_of_a_pipeline_count_together(client: Any, aws: Aws, written: l
     assert "The limit of $10.00 is applied to the known costs only." in text
 
 
+def test_what_is_not_checked_of_a_pipeline_is_said(client: Any, written: list[str]) -> None:
+    """Its costs are in no amount."""
+    steps = [{"Name": f"step-{number}", "Type": "AutoML"} for number in range(1, 6)]
+    definition = json.dumps({"Version": "2020-12-01", "Steps": steps})
+    with sageaudit.guard(client, write=written.append):
+        client.update_pipeline(PipelineName="weekly", PipelineDefinition=definition)
+    _, *lines = written[0].splitlines()
+    assert lines[0] == "  It has no job that is checked."
+    assert lines[1].startswith("  Step step-")
+    assert lines[1].endswith("AutoML step is not checked.")
+    assert lines[4:] == ["  2 more parts not checked."]
+
+
 def test_an_update_after_a_create_is_printed_once(client: Any, written: list[str]) -> None:
     """The SDKs create a pipeline, and update it if it exists already."""
     token = {"ClientRequestToken": "1" * 32, "RoleArn": ROLE}
@@ -202,6 +215,17 @@ def test_a_job_must_meet_what_is_required(client: Any, aws: Aws) -> None:
         )
         tags = [{"Key": "team", "Value": "growth"}]
         train(client, {"EnableNetworkIsolation": True, "Tags": tags})
+    assert len(aws.sent) == 1
+
+
+def test_what_cannot_be_checked_may_lack_what_is_required(
+    client: Any, aws: Aws, written: list[str]
+) -> None:
+    """The guard says so, and the call is sent."""
+    method, request, _ = UNKNOWN["an AutoML job"]
+    with sageaudit.guard(client, require={"Tags.team": "set"}, write=written.append):
+        getattr(client, method)(**request)
+    assert "It is not known whether it meets what is required." in written[0]
     assert len(aws.sent) == 1
 
 
