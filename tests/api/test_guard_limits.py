@@ -136,6 +136,40 @@ def test_an_unknown_cost_is_said_and_passes(
     assert len(aws.sent) == 1
 
 
+def search_on(resources: dict[str, Any]) -> dict[str, Any]:
+    """Returns a request of a tuning job of 8 trials of an hour on these resources."""
+    request = body(JobKind.TUNING)
+    del request["TrainingJobDefinition"]["ResourceConfig"]
+    request["TrainingJobDefinition"]["HyperParameterTuningResourceConfig"] = resources
+    return request
+
+
+def test_a_tuning_job_costs_at_most_what_its_most_expensive_type_does(
+    client: Any, written: list[str]
+) -> None:
+    """Of those that it may use. 1,000 GB cost $0.14 each for 1 of 744 hours."""
+    small = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 10}
+    large = {"InstanceType": "ml.m5.4xlarge", "InstanceCount": 1, "VolumeSizeInGB": 1000}
+    usd = 8 * (Decimal("0.922") + Decimal(140) / 744)
+    refusal = re.escape(f"its cost is at most ${usd:.2f}, above")
+    with (
+        sageaudit.guard(client, max_usd=5, write=written.append),
+        pytest.raises(sageaudit.JobRefused, match=refusal),
+    ):
+        client.create_hyper_parameter_tuning_job(**search_on({"InstanceConfigs": [small, large]}))
+    assert "AWS refuses" not in written[0]
+
+
+def test_the_volume_of_a_tuning_job_may_be_left_out(client: Any, written: list[str]) -> None:
+    """AWS calls it optional."""
+    with sageaudit.guard(client, write=written.append):
+        for size in ({}, {"VolumeSizeInGB": 30}):
+            resources = {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1, **size}
+            client.create_hyper_parameter_tuning_job(**search_on(resources))
+    assert "At most" in written[0]
+    assert "AWS refuses" not in "".join(written)
+
+
 def test_a_type_without_a_price_has_an_unknown_cost(aws: Aws, written: list[str]) -> None:
     """The region of the client decides the price."""
     client = aws.client("us-iso-east-1")
