@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -67,12 +68,11 @@ class _Bash(BashComplete):
 
 def _open_quote() -> str:
     """Returns the quote in which the cursor is; an empty text if there is none."""
-    lexer = shlex.shlex(os.environ["COMP_WORDS"], posix=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        list(lexer)
-    except ValueError:
-        return lexer.state if lexer.state in lexer.quotes else ""
+    for quote in ("", "'", '"'):
+        with suppress(ValueError):
+            # A backslash at the end stands before the next character.
+            shlex.split(f"{os.environ['COMP_WORDS']}x{quote}")
+            return quote
     return ""
 
 

@@ -116,7 +116,6 @@ def test_calls_at_the_same_time_have_their_own_answers(server: Served) -> None:
 
 def test_after_a_cancelled_call_the_server_goes_on(server: Served) -> None:
     """The client no longer waits for the answer, and the next call has its own."""
-
     step = {"Type": "Training", "Arguments": REQUEST}
     definition = {"Version": "2020-12-01", "Steps": [step] * 500}  # takes seconds
 
