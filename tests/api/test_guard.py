@@ -96,8 +96,11 @@ def test_a_later_session_is_guarded_with_the_process(aws: Aws) -> None:
         ({"require": ["Tags.team"]}, "is not a table of settings"),
         ({"require": {"EnableManagedSpot": True}}, "did you mean EnableManagedSpotTraining"),
         ({"require": {"VpcConfig": 3}}, 'is not "set" or "not set"'),
+        ({"require": {1: True}}, "require={1: True} is not a table of settings"),
         ({"policy": "no-such.toml"}, "no-such.toml"),
+        ({"policy": 3}, "policy=3 is not a policy or the path of its file"),
         ({"account": "12"}, "12 is not an account id"),
+        ({"account": 111122223333}, "account=111122223333 is not a text"),
         ({"history": "audits.db"}, "AuditHistory.open"),
         ({"write": "stderr"}, "write='stderr' is not a function"),
     ],
@@ -138,6 +141,30 @@ def test_after_a_block_the_guard_before_it_works_again(client: Any) -> None:
         with sageaudit.guard(client, max_usd=9, write=str):
             outer.remove()
         train(client, DAY)
+
+
+def test_a_guard_that_was_made_in_a_block_stays_the_only_one(client: Any, aws: Aws) -> None:
+    """It replaced the guard of the block, which then restores none."""
+    sageaudit.guard(client, max_usd=1, write=str)
+    with sageaudit.guard(client, max_usd=2, write=str):
+        last = sageaudit.guard(client, max_usd=9, write=str)
+    train(client, DAY)
+    assert len(aws.sent) == 1
+    last.remove()
+
+
+def test_a_guard_that_guards_nothing_has_no_block(client: Any) -> None:
+    """A block of a guard that was removed or replaced would let every call pass."""
+    removed = sageaudit.guard(client)
+    replaced = sageaudit.guard(client)
+    with sageaudit.guard(client) as ended:
+        removed.remove()
+        for guard in (removed, replaced):
+            with pytest.raises(sageaudit.SageauditError, match="removed or replaced"), guard:
+                pass
+    with pytest.raises(sageaudit.SageauditError, match="removed or replaced"), ended:
+        pass
+    replaced.remove()
 
 
 def test_guards_of_two_targets_both_count_and_print_once(aws: Aws) -> None:

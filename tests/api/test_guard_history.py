@@ -121,7 +121,8 @@ def test_the_usual_cost_counts_where_the_highest_is_not_known(client: Any, aws: 
     transform(max_usd=81)
     transform(max_usd=50, account=None)
     assert len(aws.sent) == 2
-    assert "The history cannot be read without account" in printed_text(written)
+    note = "The history cannot be read without account (give account=...)."
+    assert note in printed_text(written)
 
 
 def test_a_history_that_hangs_costs_a_call_its_second_once(

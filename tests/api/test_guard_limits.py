@@ -136,6 +136,40 @@ def test_an_unknown_cost_is_said_and_passes(
     assert len(aws.sent) == 1
 
 
+def search_on(resources: dict[str, Any]) -> dict[str, Any]:
+    """Returns a request of a tuning job of 8 trials of an hour on these resources."""
+    request = body(JobKind.TUNING)
+    del request["TrainingJobDefinition"]["ResourceConfig"]
+    request["TrainingJobDefinition"]["HyperParameterTuningResourceConfig"] = resources
+    return request
+
+
+def test_a_tuning_job_costs_at_most_what_its_most_expensive_type_does(
+    client: Any, written: list[str]
+) -> None:
+    """Of those that it may use. 1,000 GB cost $0.14 each for 1 of 744 hours."""
+    small = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 10}
+    large = {"InstanceType": "ml.m5.4xlarge", "InstanceCount": 1, "VolumeSizeInGB": 1000}
+    usd = 8 * (Decimal("0.922") + Decimal(140) / 744)
+    refusal = re.escape(f"its cost is at most ${usd:.2f}, above")
+    with (
+        sageaudit.guard(client, max_usd=5, write=written.append),
+        pytest.raises(sageaudit.JobRefused, match=refusal),
+    ):
+        client.create_hyper_parameter_tuning_job(**search_on({"InstanceConfigs": [small, large]}))
+    assert "AWS refuses" not in written[0]
+
+
+def test_the_volume_of_a_tuning_job_may_be_left_out(client: Any, written: list[str]) -> None:
+    """AWS calls it optional."""
+    with sageaudit.guard(client, write=written.append):
+        for size in ({}, {"VolumeSizeInGB": 30}):
+            resources = {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1, **size}
+            client.create_hyper_parameter_tuning_job(**search_on(resources))
+    assert "At most" in written[0]
+    assert "AWS refuses" not in "".join(written)
+
+
 def test_a_type_without_a_price_has_an_unknown_cost(aws: Aws, written: list[str]) -> None:
     """The region of the client decides the price."""
     client = aws.client("us-iso-east-1")
@@ -171,6 +205,19 @@ def test_the_jobs_of_a_pipeline_count_together(client: Any, aws: Aws, written: l
     assert "The limit of $10.00 is applied to the known costs only." in text
 
 
+def test_what_is_not_checked_of_a_pipeline_is_said(client: Any, written: list[str]) -> None:
+    """Its costs are in no amount."""
+    steps = [{"Name": f"step-{number}", "Type": "AutoML"} for number in range(1, 6)]
+    definition = json.dumps({"Version": "2020-12-01", "Steps": steps})
+    with sageaudit.guard(client, write=written.append):
+        client.update_pipeline(PipelineName="weekly", PipelineDefinition=definition)
+    _, *lines = written[0].splitlines()
+    assert lines[0] == "  It has no job that is checked."
+    assert lines[1].startswith("  Step step-")
+    assert lines[1].endswith("AutoML step is not checked.")
+    assert lines[4:] == ["  2 more parts not checked."]
+
+
 def test_an_update_after_a_create_is_printed_once(client: Any, written: list[str]) -> None:
     """The SDKs create a pipeline, and update it if it exists already."""
     token = {"ClientRequestToken": "1" * 32, "RoleArn": ROLE}
@@ -202,6 +249,17 @@ def test_a_job_must_meet_what_is_required(client: Any, aws: Aws) -> None:
         )
         tags = [{"Key": "team", "Value": "growth"}]
         train(client, {"EnableNetworkIsolation": True, "Tags": tags})
+    assert len(aws.sent) == 1
+
+
+def test_what_cannot_be_checked_may_lack_what_is_required(
+    client: Any, aws: Aws, written: list[str]
+) -> None:
+    """The guard says so, and the call is sent."""
+    method, request, _ = UNKNOWN["an AutoML job"]
+    with sageaudit.guard(client, require={"Tags.team": "set"}, write=written.append):
+        getattr(client, method)(**request)
+    assert "It is not known whether it meets what is required." in written[0]
     assert len(aws.sent) == 1
 
 

@@ -1,8 +1,11 @@
 """The shell completes commands, options and values, as docs/install.md sets it up."""
 
+import os
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -105,10 +108,14 @@ def test_a_shell_gets_its_script(run: Run, monkeypatch: pytest.MonkeyPatch, shel
 
 
 def test_the_scripts_read_whole_values(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """bash keeps backslashes and does not look for files of that name; fish keeps commas."""
+    """bash keeps backslashes, does not look for files of that name, and sends no later word.
+
+    fish keeps commas.
+    """
     for shell, part in (
         ("bash", "read -r type value"),
         ("bash", 'COMPREPLY+=("$value")'),
+        ("bash", "${COMP_WORDS[*]:0:COMP_CWORD+1}"),
         ("fish", 'string split --max 1 ","'),
     ):
         monkeypatch.setenv("_SAGEAUDIT_COMPLETE", f"{shell}_source")
@@ -152,25 +159,51 @@ def test_a_file_that_is_written_meanwhile_has_its_newest_names(
 def test_a_broken_history_has_no_names(
     complete: Complete, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    """Nor has a file that does not exist, a folder, or a table, which would need calls to AWS."""
-    broken = tmp_path / "broken.db"
+    """Nor has a pipe, a folder, a file that does not exist, or a table, which needs AWS."""
+    broken, pipe = tmp_path / "broken.db", tmp_path / "pipe.db"
     broken.write_bytes(content)
-    for path in (broken, tmp_path / "none.db", tmp_path):
+    os.mkfifo(pipe)
+    for path in (broken, pipe, tmp_path / "none.db", tmp_path / ("long" * 100), tmp_path):
         monkeypatch.setenv("SAGEAUDIT_HISTORY", str(path))
         for typed in ("history --owner ", "show ", "history --tag ", "history --family "):
             assert complete(typed) == []
     monkeypatch.delenv("SAGEAUDIT_HISTORY")
     monkeypatch.setenv("SAGEAUDIT_TABLE", "sageaudit")
     assert complete("history --owner ") == []
-    assert [path.name for path in tmp_path.iterdir()] == ["broken.db"]
+    assert {*tmp_path.iterdir()} == {broken, pipe}
 
 
 def test_a_name_cannot_run_or_break_anything(complete: Complete, history: Path) -> None:
-    """bash gets special characters escaped, except in quotes; a control character is no name."""
+    """bash gets special characters escaped; a control character is no name."""
     rename(history, "owner", ("q $(date);", "q 'b'", "q\nb", "q\x1b[2J", "q*"))
     assert complete("history --owner q", "bash") == [r"q\ \$\(date\)\;", r"q\ \'b\'", r"q\*"]
     assert complete("history --owner q", "zsh") == ["q $(date);", "q 'b'", "q*"]
-    assert complete('history --owner "q', "bash") == ["q $(date);", "q 'b'", "q*"]
+    assert complete('history --owner "q', "bash") == [r'q "\$"(date);', "q 'b'", "q*"]
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+@pytest.mark.parametrize(
+    "name", ["q $(echo b);", "q`echo b`", "q'b", 'q"b"', "q'", r"q\$HOME", "q!b"]
+)
+def test_bash_reads_a_completed_name_as_it_is(
+    complete: Complete, history: Path, quote: str, name: str
+) -> None:
+    """It closes an open quote, unless the text ends with one. No part of a name is executed."""
+    rename(history, "owner", [name])
+    [text] = complete(f"history --owner {quote}q", "bash")
+    closing = "" if text.endswith(quote) else quote
+    script = f"printf %s {quote}{text}{closing}"
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == name
+    assert quote != '"' or re.fullmatch(r'[^!]*("\\!"[^!]*)*', text), "! recalls earlier commands"
+
+
+def test_after_a_backslash_a_name_is_escaped(complete: Complete, history: Path) -> None:
+    """No quote is open there."""
+    rename(history, "owner", ["q $(date)"])
+    assert complete("history --owner q\\", "bash") == [r"q\ \$\(date\)"]
 
 
 @pytest.mark.usefixtures("history")
@@ -204,6 +237,20 @@ def test_the_outlines_are_those_of_the_rules() -> None:
     assert [(rule.info.name, rule.info.id, rule.title) for rule in catalogue.load()] == [
         (outline.name, outline.id, outline.title) for outline in catalogue.outlines()
     ]
+
+
+def test_no_completion_imports_boto3() -> None:
+    """It takes as long as all other imports together. Every command can do without."""
+    script = """
+import sys
+from sageaudit.cli import main, shells
+shells.import_no_aws()
+for name in main.cli.list_commands(None):
+    main.cli.get_command(None, name)
+aws = [module for name, module in sys.modules.items() if name.startswith("boto")]
+assert aws and not any(module.__spec__.origin for module in aws)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_every_option_for_such_a_value_completes_it() -> None:

@@ -364,7 +364,7 @@ def test_a_word_is_a_column_if_audits_have_such_a_tag(history: History) -> None:
     """Other words are refused, with a suggestion and the cost tags of these audits."""
     for word, message in (
         ("famly", "did you mean family?"),
-        ("teem", r"mean team\?.* project, team$"),
+        ("teem", r"mean team\?.* 'project', 'team'$"),
     ):
         with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{message}"):
             sum_by(

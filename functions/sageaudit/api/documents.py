@@ -12,8 +12,10 @@ from sageaudit.api.history import AuditHistory, parse_enum
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat
-from sageaudit.errors import BadRecording, MalformedData
+from sageaudit.errors import BadRecording, BadUsage, MalformedData
+from sageaudit.structs import replace
 from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.run import RequestChecker
 
 _Path = str | os.PathLike[str]
 PolicyOrPath = _Path | Policy | None
@@ -64,9 +66,9 @@ def check(
     """
     from sageaudit.workflows import check_files  # noqa: PLC0415 - it imports every rule, botocore
 
-    checker = check_files.make_checker(
+    checker = make_checker(
         choose_policy(policy),
-        history.source.history if history else None,
+        history,
         form=None if form is None else parse_enum(FileFormat, form, "form"),
         pipeline=pipeline,
         region=region,
@@ -78,10 +80,26 @@ def check(
     return check_files.check_file(checker, os.fspath(request))
 
 
+def make_checker(
+    policy: Policy, history: AuditHistory | None, *, account: str | None, **options: Any
+) -> RequestChecker:
+    """Returns a checker whose notes name arguments of Python. Raises BadUsage."""
+    from sageaudit.workflows import check_files  # noqa: PLC0415 - it imports every rule, botocore
+
+    if account is not None and not isinstance(account, str):
+        raise BadUsage(f"account={account!r} is not a text, such as account='111122223333'")
+    checker = check_files.make_checker(
+        policy, history.source.history if history else None, account=account, **options
+    )
+    return replace(checker, option_format="{}=...")
+
+
 def choose_policy(policy: PolicyOrPath) -> Policy:
-    """Returns the policy, or loads it from its file. Raises BadPolicy."""
+    """Returns the policy, or loads it from its file. Raises BadPolicy or BadUsage."""
     if policy is None or isinstance(policy, Policy):
         return policy or Policy()
+    if not isinstance(policy, str | os.PathLike):
+        raise BadUsage(f"policy={policy!r} is not a policy or the path of its file")
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
 
     return policy_file.load_policy(Path(policy))

@@ -15,7 +15,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from sageaudit.adapters.aws.client_events import CallListener
-from sageaudit.api.documents import PolicyOrPath, choose_policy
+from sageaudit.api.documents import PolicyOrPath, choose_policy, make_checker
 from sageaudit.api.guarded_call import CallChecker, CheckedCall
 from sageaudit.api.history import AuditHistory
 from sageaudit.domain.money import format_usd
@@ -80,7 +80,7 @@ def guard(
         refuse_unmet=require is not None,
     )
     chosen_policy = _with_requirements(choose_policy(policy), require)
-    checker = check_files.make_checker(chosen_policy, None, account=account, region=_FIRST_REGION)
+    checker = make_checker(chosen_policy, None, account=account, region=_FIRST_REGION)
     with suppress(Exception):  # a fault is printed at the first call, which it does not break
         check_files.check_mapping(checker, _FIRST_REQUEST)
     call_checker = CallChecker(checker, history.source.history if history else None)
@@ -126,6 +126,9 @@ class Guard:
         self._listener.stop()
 
     def __enter__(self) -> Self:
+        """Raises BadUsage for a guard that was removed or replaced, which would guard nothing."""
+        if not self._switch.is_on:
+            raise BadUsage("this guard was removed or replaced: make another with guard(...)")
         return self
 
     def __exit__(
@@ -163,10 +166,13 @@ class Guard:
             yield f"Its maximum cost is not known: {call.unknown_because}."
         else:
             yield from guard_text.cost_lines(call.jobs)
+            yield from guard_text.unchecked_lines(call.checked["not_checked"])
         cost, max_usd = call.cost, self._limits.max_usd
         if max_usd is not None and cost.unknown_reasons:
             part = "cannot be applied" if cost.usd is None else "is applied to the known costs only"
             yield f"The limit of {format_usd(max_usd)} {part}."
+        if call.checked is None and self._limits.refuse_unmet:
+            yield "It is not known whether it meets what is required."
         if call.history_problem:
             yield call.history_problem
         yield from dict.fromkeys(note for job in call.jobs for note in job["notes"])
@@ -217,9 +223,14 @@ class _Switch:
         self.is_on, self.is_removed = False, True
 
     def restore_replaced(self) -> None:
-        """Turns the guards on again that this one replaced, if they were not removed since."""
-        for replaced in self._replaced:
-            replaced.is_on = not replaced.is_removed
+        """Turns the guards on again that this one replaced, if they were not removed since.
+
+        A later guard of the same target stays the only one.
+        """
+        with _lock:
+            if not any(other.is_on for other in _switches if other.target() is self.target()):
+                for replaced in self._replaced:
+                    replaced.is_on = not replaced.is_removed
 
 
 _switches: weakref.WeakSet[_Switch] = weakref.WeakSet()
@@ -263,7 +274,7 @@ def _with_requirements(policy: Policy, require: Mapping[str, Any] | None) -> Pol
     """Returns the policy with more requirements, and with the rule that checks them on."""
     if require is None:
         return policy
-    if not isinstance(require, Mapping):
+    if not isinstance(require, Mapping) or not all(isinstance(key, str) for key in require):
         raise BadUsage(
             f"require={require!r} is not a table of settings, such as {_REQUIRE_EXAMPLE}"
         )

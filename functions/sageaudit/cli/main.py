@@ -163,9 +163,10 @@ def _escape_error_handler(error: UnicodeError) -> tuple[str, int]:
 
 def _run() -> int:
     if _COMPLETION_VARIABLE in os.environ:
-        from sageaudit.cli.shells import correct_shells  # noqa: PLC0415 - only a shell needs it
+        from sageaudit.cli import shells  # noqa: PLC0415 - only a shell needs it
 
-        correct_shells()
+        shells.import_no_aws()
+        shells.correct_shells()
     try:
         return cli.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
     except (click.exceptions.Abort, KeyboardInterrupt):

@@ -10,6 +10,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 from click.shell_completion import (
     BashComplete,
@@ -22,13 +28,21 @@ from click.shell_completion import (
 
 _WORD_BREAKS = frozenset({"=", ":"})
 """Of bash's COMP_WORDBREAKS, those that values have."""
-_SPECIAL = re.compile(r"([^\w@%+=:,./~-])")
+_SPECIAL = {
+    "": re.compile(r"([^\w@%+=:,./~-])"),
+    "'": re.compile(r"(')"),
+    '"': re.compile(r"([\"$`\\!])"),
+}
+"""What bash would not read as text, by the quote that is open."""
 
 
 class _Bash(BashComplete):
-    source_template = BashComplete.source_template.replace(
-        "read type value", "read -r type value"
-    ).replace("COMPREPLY+=($value)", 'COMPREPLY+=("$value")')
+    source_template = (
+        BashComplete.source_template.replace("read type value", "read -r type value")
+        .replace("COMPREPLY+=($value)", 'COMPREPLY+=("$value")')
+        # A quote after the cursor does not count.
+        .replace('"${COMP_WORDS[*]}"', '"${COMP_WORDS[*]:0:COMP_CWORD+1}"')
+    )
     _divided_prefix = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
@@ -44,16 +58,22 @@ class _Bash(BashComplete):
         """Returns the part of the value that bash replaces, safe to insert."""
         if item.type == "plain":
             value = item.value.removeprefix(self._divided_prefix)
-            item = CompletionItem(value if _is_in_quotes() else _SPECIAL.sub(r"\\\1", value))
+            quote = _open_quote()
+            # A special character stands outside of the quotes: 'it'\''s'
+            text = _SPECIAL[quote].sub(rf"{quote}\\\1{quote}", value)
+            # bash closes the quotes, unless the text seems to have done so.
+            item = CompletionItem(text + quote if quote and text.endswith(quote) else text)
         return super().format_completion(item)
 
 
-def _is_in_quotes() -> bool:
-    try:
-        shlex.split(os.environ["COMP_WORDS"])
-    except ValueError:
-        return True
-    return False
+def _open_quote() -> str:
+    """Returns the quote in which the cursor is; an empty text if there is none."""
+    for quote in ("", "'", '"'):
+        with suppress(ValueError):
+            # A backslash at the end stands before the next character.
+            shlex.split(f"{os.environ['COMP_WORDS']}x{quote}")
+            return quote
+    return ""
 
 
 class _WholeWord(ShellComplete):
@@ -81,6 +101,36 @@ class _Fish(_WholeWord, FishComplete):
     source_template = FishComplete.source_template.replace(
         'string split ","', 'string split --max 1 ","'
     )
+
+
+class _AwsName(Exception):
+    """Stands for any name of boto3 and botocore, and for their names: a class or a function."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        super().__init__()
+
+    def __getattr__(self, _: str) -> type[_AwsName]:
+        return _AwsName
+
+
+class _AwsPlaceholders(MetaPathFinder, Loader):
+    """Imports empty modules for those of boto3 and botocore, which take as long as all others."""
+
+    def find_spec(
+        self, fullname: str, _: Sequence[str] | None, __: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        is_aws = fullname.partition(".")[0] in {"boto3", "botocore"}
+        return ModuleSpec(fullname, self, is_package=True) if is_aws else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Gives the module every name."""
+        module.__getattr__ = lambda _: _AwsName  # type: ignore[method-assign]
+
+
+def import_no_aws() -> None:
+    """Makes later imports of boto3 fast and useless, since a completion never calls AWS."""
+    if "botocore" not in sys.modules:
+        sys.meta_path.insert(0, _AwsPlaceholders())
 
 
 def correct_shells() -> None:

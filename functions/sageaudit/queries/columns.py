@@ -302,8 +302,8 @@ def parse_columns(text: str) -> tuple[Column, ...]:
 
 def unknown_column_error(name: str, tags: set[str]) -> BadUsage:
     """Returns the error for a name that is neither a column nor a cost tag of any audit."""
-    names = [*GROUPABLE, *sorted(tags)]
-    suggestion = did_you_mean(name, names) or ":"
+    suggestion = did_you_mean(name, [*GROUPABLE, *tags]) or ":"
+    names = [*GROUPABLE, *map(repr, sorted(tags))]
     return BadUsage(f"there is no column {name!r}{suggestion} the columns are {', '.join(names)}")
 
 

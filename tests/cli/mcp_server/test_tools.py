@@ -171,6 +171,8 @@ def test_every_command_can_be_parsed(tools: Tools, tmp_path: Path) -> None:
         ("top_jobs", {"filters": {"ownr": "ana"}}, "no filter ownr: did you mean owner?"),
         ("top_jobs", {"filters": {"owner": ["ana"]}}, "the filter owner takes one value"),
         ("top_jobs", {"filters": {"owner": {"a": 1}}}, "the filter owner takes one value"),
+        ("top_jobs", {"filters": {"tag": {"team": None}}}, "tag has no value for a tag"),
+        ("top_jobs", {"filters": {"tag": {"team": ["a"]}}}, "the filter tag takes one value"),
         ("top_jobs", {"filters": {"no_owner": "false"}}, "no_owner takes true or false"),
         ("top_jobs", {"filters": {"min_usd": "lots"}}, "min_usd lots is not an amount in USD"),
         ("top_jobs", {"filters": {"kind": "notebook"}}, "is none of training, processing"),

@@ -123,7 +123,8 @@ def open_history(
     file_history = SqliteHistory(path, create=create)
     if os.name == "posix" and path.stat().st_mode & _WRITABLE_BY_OTHERS:
         warn(
-            f"others may write {path}, and so change the history: `chmod go-w {path}` prevents that"
+            f"others may write {path}, and so change the history:"
+            f" `chmod go-w {shlex.quote(str(path))}` prevents that"
         )
     return HistorySource(file_history, file_history, str(path), close=file_history.close, warn=warn)
 

@@ -70,13 +70,16 @@ def _parse_filters(filters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name not in FILTERS:
             suggestion = did_you_mean(name, FILTERS) or ":"
             raise BadUsage(f"there is no filter {name}{suggestion} there are {', '.join(FILTERS)}")
-        if value in (None, "", False):
+        if value in (None, "", False, {}):
             continue
         is_flag = FILTERS[name].parse is bool
-        tags = name == "tag" and isinstance(value, dict)
-        if is_flag != (value is True) or not (tags or isinstance(value, str | int | float)):
+        tags = value if name == "tag" and isinstance(value, dict) else {}
+        values = [*tags.values()] or [value]
+        if is_flag != (value is True) or any(isinstance(part, list | dict) for part in values):
             raise BadUsage(f"the filter {name} takes {'true or false' if is_flag else 'one value'}")
-        texts = [f"{tag}={text}" for tag, text in value.items()] if tags else [str(value)]
+        if None in values:
+            raise BadUsage(f"the filter {name} has no value for a tag")
+        texts = [f"{tag}={text}" for tag, text in tags.items()] or [str(value)]
         if sum(map(len, texts)) > MAX_ARGUMENT_LENGTH:
             raise BadUsage(f"the filter {name} has more than {MAX_ARGUMENT_LENGTH} letters")
         if name == "tag":

@@ -175,14 +175,21 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     return MaxCost(limit, bill_at_limit.total_usd, missing_text, hourly_usd, bill_at_limit)
 
 
+_PREFERRED_TYPES = (
+    "ResourceConfig.InstancePreferences",
+    "HyperParameterTuningResourceConfig.InstanceConfigs",
+)
+"""The lists of types of which SageMaker uses the first that has capacity."""
 _LISTED_INSTANCES = tuple(
-    f"ResourceConfig.{instances}[].{key}"
-    for instances in ("InstanceGroups", "InstancePreferences")
+    f"{instances}[].{key}"
+    for instances in ("ResourceConfig.InstanceGroups", *_PREFERRED_TYPES)
     for key in ("InstanceType", "InstanceCount")
 )
 _INSTANCES = (
     "ResourceConfig.InstanceType",
     "ResourceConfig.InstanceCount",
+    "HyperParameterTuningResourceConfig.InstanceType",
+    "HyperParameterTuningResourceConfig.InstanceCount",
     *_LISTED_INSTANCES,
     "ProcessingResources.ClusterConfig.InstanceType",
     "ProcessingResources.ClusterConfig.InstanceCount",
@@ -193,7 +200,8 @@ _INSTANCES = (
 
 
 def _unknown_alternative(request: Request) -> str | None:
-    """Returns why the type or count of an item of InstanceGroups or InstancePreferences is unknown;
+    """Returns why the type or count of an instance group or a preferred type is unknown.
+
     None if all are known, or if the request does not have these lists.
     """
     patterns = (
@@ -257,17 +265,17 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
 
     The job is unchanged if it has no preferred types, or if a price is unknown.
     """
-    preferred = request.value("ResourceConfig.InstancePreferences")
+    preferred = next(filter(None, map(request.value, _PREFERRED_TYPES)), None)
     if not isinstance(preferred, list):
         return job
     variants = []
-    for item in preferred:
-        name = item.get("InstanceType") if isinstance(item, dict) else None
-        count = item.get("InstanceCount") if isinstance(item, dict) else None
+    for item in filter(lambda item: isinstance(item, dict), preferred):
+        name, count, volume_gb = map(item.get, ("InstanceType", "InstanceCount", "VolumeSizeInGB"))
         if isinstance(name, str):
             instance_count = count if isinstance(count, int) and count > 0 else job.instance_count
             group = InstanceGroup(name, instance_count or 1)
-            variants.append(replace(job, groups=(group,)))
+            volume_gb = volume_gb if isinstance(volume_gb, int) else job.volume_gb
+            variants.append(replace(job, groups=(group,), volume_gb=volume_gb))
     variant_rates = [(cluster_usd_per_hour(variant, market), variant) for variant in variants]
     priced_variants = [(usd, variant) for usd, variant in variant_rates if usd is not None]
     return (

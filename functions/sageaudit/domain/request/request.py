@@ -379,12 +379,9 @@ def _take_first_preference(body: dict[str, Any]) -> None:
             preferred = config.get(key)
             if isinstance(preferred, list) and preferred and isinstance(preferred[0], Mapping):
                 first = preferred[0]
-                count = first.get("InstanceCount") or config.get("InstanceCount")
-                body["ResourceConfig"] = {
-                    **config,
-                    "InstanceType": first.get("InstanceType"),
-                    **({"InstanceCount": count} if count else {}),
-                }
+                keys = ("InstanceType", "InstanceCount", "VolumeSizeInGB")
+                given = {key: first[key] for key in keys if first.get(key)}
+                body["ResourceConfig"] = {**config, **given}
 
 
 def image_name(request: Request) -> str | None:

@@ -23,6 +23,8 @@ from sageaudit.output.text.words import capitalised, count_text
 _REFUSES = "AWS refuses"
 _MAX_REJECTED = 3
 """How many parameters that AWS refuses are printed."""
+_MAX_UNCHECKED = 3
+"""How many parts of a pipeline that are not checked are printed."""
 _MINUTE_S = 60
 _TUNING = "tuning"
 Row = Mapping[str, Any]
@@ -75,6 +77,8 @@ def _share_text(count: int, total: int) -> str:
 
 def cost_lines(jobs: Sequence[Row]) -> Iterator[str]:
     """Yields what the jobs cost at most, and what they usually cost."""
+    if not jobs:
+        yield "It has no job that is checked."
     if len(jobs) == 1:
         [job] = jobs
         yield cost_text(job["cost"], job["kind"])
@@ -90,6 +94,13 @@ def cost_lines(jobs: Sequence[Row]) -> Iterator[str]:
     if usual := _medians(jobs):
         share = _share_text(len(usual), len(jobs))
         yield f"Usually about {format_usd(_sum(usual))}{share}, by the runs of their families."
+
+
+def unchecked_lines(sentences: Sequence[str]) -> Iterator[str]:
+    """Yields what of a pipeline is not checked, whose costs are in no amount."""
+    yield from (f"{capitalised(sentence)}." for sentence in sentences[:_MAX_UNCHECKED])
+    if len(sentences) > _MAX_UNCHECKED:
+        yield f"{count_text(len(sentences) - _MAX_UNCHECKED, 'more part')} not checked."
 
 
 def finding_lines(findings: Sequence[dict[str, Any]]) -> Iterator[str]:

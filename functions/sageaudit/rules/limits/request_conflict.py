@@ -127,7 +127,8 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
     """Yields a conflict for a missing volume size, and one for an encryption key without a volume.
 
-    Only training requests can lack the size: processing and transform requests always give it.
+    Only training requests can lack the size: processing and transform requests always give it, and
+    the resources of a tuning job's definition need none.
     """
     config = case.request.kind.spec.cluster_path
     has_volume = {
@@ -136,7 +137,8 @@ def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
     }
     size_path, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
     size_gb, is_training = case.request.value(size_path), case.request.kind is api.JobKind.TRAINING
-    if has_volume == {True} and is_training and size_gb in {None, 0}:
+    needs_size = is_training and case.request.is_missing(_TUNING)
+    if has_volume == {True} and needs_size and size_gb in {None, 0}:
         reason = f"{case.job.instances} needs an EBS volume and VolumeSizeInGB is missing"
         yield reason, api.Parameter(size_path, size_gb, 30)
     if has_volume == {False} and case.request.is_set(key):

@@ -45,7 +45,8 @@ class RequestChecker(Struct, frozen=True):
 
     `region` and `account` are the user's options. `default_region` returns the region of the AWS
     settings. It is called only if neither the options nor the file name a region. `read_family`
-    returns None if the history does not answer in time.
+    returns None if the history does not answer in time. `option_format` is how notes name an
+    option: as the command line does, or as an argument of Python.
     """
 
     policy: Policy
@@ -59,6 +60,7 @@ class RequestChecker(Struct, frozen=True):
     default_region: Callable[[], str | None]
     read_family: Callable[[PlannedJob], FamilyHistory | None] | None
     with_guides: bool = False
+    option_format: str = "--{}"
 
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
@@ -147,11 +149,11 @@ class RequestChecker(Struct, frozen=True):
             label = request.kind.spec.label
             return None, (f"Each {label} is a family of its own: no history is read.",)
         missing = [
-            f"{name} (give {option})"
-            for name, option, value in (
-                ("account", "--account", job.account),
-                ("region", "--region", job.region),
-                ("pipeline", "--pipeline", request.step or not request.is_pipeline_step),
+            f"{name} (give {self.option_format.format(name)})"
+            for name, value in (
+                ("account", job.account),
+                ("region", job.region),
+                ("pipeline", request.step or not request.is_pipeline_step),
             )
             if not value
         ]

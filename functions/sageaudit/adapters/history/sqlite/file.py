@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import sqlite3
 import stat
 import threading
@@ -41,7 +42,7 @@ _NOT_A_HISTORY_MESSAGE = (
     "{path} is not a history of sageaudit: name another file with --history, it was not changed"
 )
 _DAMAGED_MESSAGE = (
-    "{path} is damaged ({error}): move it away and scan again; `sqlite3 {path} .recover` prints"
+    "{path} is damaged ({error}): move it away and scan again; `sqlite3 FILE .recover` prints"
     " what can still be read"
 )
 _CHANGED_MESSAGE = (
@@ -172,7 +173,7 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
     except (FileNotFoundError, NotADirectoryError):
         if not create:
             raise NoHistory(
-                f"there is no history {path}: `sageaudit scan --history {path}` makes one"
+                f"there is no history {path}: {_scan_command(path)} makes one"
             ) from None
         _make_file(path)
     except OSError as error:
@@ -234,7 +235,7 @@ def _prepare_schema(
     try:
         if _is_empty(connection):
             if not create:
-                raise NoHistory(f"{path} is empty: `sageaudit scan --history {path}` fills it")
+                raise NoHistory(f"{path} is empty: {_scan_command(path)} fills it")
             if use_wal:
                 _use_wal(connection)
             _make_tables(connection)
@@ -356,6 +357,10 @@ def _switch_off_wal(path: Path) -> None:
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+
+
+def _scan_command(path: Path) -> str:
+    return f"`sageaudit scan --history {shlex.quote(str(path))}`"
 
 
 @contextmanager

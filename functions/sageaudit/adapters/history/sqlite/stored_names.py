@@ -62,6 +62,8 @@ def cost_tags(path: Path) -> list[tuple[str, str]]:
 def _query(path: Path, query: str, values: Mapping[str, Any]) -> list[str]:
     deadline = monotonic() + _MAX_QUERY_S
     try:
+        if not path.is_file():  # a pipe would never open
+            return []
         with closing(sqlite3.connect(_address(path), uri=True, timeout=0)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.set_progress_handler(lambda: monotonic() > deadline, _STEPS_PER_CHECK)
