@@ -12,7 +12,7 @@ from tests.fakes.jobs import START, training_answer
 
 DEPTH = 5_000
 """More than the recursion limit of any Python."""
-NESTED = json.dumps(training_answer(Extra=0)).replace("0", "[" * DEPTH + "]" * DEPTH, 1)
+NESTED = json.dumps(training_answer(Extra=0)).replace(": 0}", f": {'[' * DEPTH}{']' * DEPTH}}}")
 SERIES = {
     "host": "train-vision/algo-1",
     "metric": "CPUUtilization",
