@@ -28,9 +28,9 @@ from sageaudit.structs import replace
 
 _NAME_WIDTH = 20
 _JOB_WIDTH = 32
-"""The width of a job's name that has the first letters and the whole time of a generated name.
+"""Fits the beginning and the whole timestamp of a generated job name.
 
-`sageaudit show` takes names that were cut, so words are dropped only if this is not enough.
+`sageaudit show` takes names that were cut, so columns are dropped only if this is not enough.
 """
 _FAMILY_WIDTH = 28
 _MIN_WORD_WIDTH = 12
