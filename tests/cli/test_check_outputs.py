@@ -358,3 +358,11 @@ def test_the_parts_of_the_cost_add_up(run: Run, folder: Path) -> None:
     assert found
     total, hourly, volumes = map(Decimal, found.groups())
     assert abs(total - 120 * hourly - volumes) <= Decimal("0.01")
+
+
+def test_a_search_with_a_time_limit_costs_what_fits_into_it(run: Run, folder: Path) -> None:
+    """Two jobs at a time, for half an hour at $0.23, with their volumes."""
+    limit = "HyperParameterTuningJobConfig.ResourceLimits.MaxRuntimeInSeconds"
+    save(folder, body(JobKind.TUNING, {limit: 1800}), "search.json")
+    text = run("check", "search.json", "--region", "us-east-1").stdout
+    assert "At most $0.24: its training jobs, up to the limit of 30 min." in text

@@ -142,8 +142,8 @@ class MaxCost(Struct, frozen=True):
 
     `usd` is the total; if it is None, `unknown_because` says why. `bill_at_limit` is the bill of a
     run to the limit; None without a limit. `job_count` is the number of jobs that the request may
-    start or, if a search ends at its own `limit`, that may run at a time. `attempts` is how often a
-    step of a pipeline may run.
+    start. A search has a `limit` if that ends it before all its jobs have run to theirs. `attempts`
+    is how often a step of a pipeline may run.
     """
 
     limit: RunLimit
@@ -247,6 +247,7 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
         return MaxCost(
             limit, unknown_because=f"a limit on its training jobs is not known ({unknown.reason})"
         )
+    job_count = count if isinstance(count, int) else 1
     bounds = [MaxCost(limit, max(costs) * count, job_count=count)] if isinstance(count, int) else []
     if isinstance(search_s, int) and isinstance(parallel, int):
         amounts = [
@@ -254,7 +255,7 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
             for cost in trials
             if cost.usd is not None and (seconds := cost.limit.seconds)
         ]
-        bounds.append(MaxCost(RunLimit(Decimal(search_s)), max(amounts), job_count=parallel))
+        bounds.append(MaxCost(RunLimit(Decimal(search_s)), max(amounts), job_count=job_count))
     if bounds:
         return min(bounds, key=lambda cost: cost.usd or 0)
     return MaxCost(limit, unknown_because="nothing limits the number of its training jobs")

@@ -35,9 +35,7 @@ def cost_text(cost: dict[str, Any], kind: str) -> str:
     limit = "" if limit_s is None else f"up to the limit of {duration_text(limit_s)}"
     if kind == "tuning":
         jobs_text = count_text(cost["jobs"], "training job")
-        time_text = (
-            f"{jobs_text} at a time, {limit}" if limit else f"{jobs_text}, each to its limit"
-        )
+        time_text = f"its training jobs, {limit}" if limit else f"{jobs_text}, each to its limit"
         return f"{amount}: {time_text}.{missing}{estimate_text}"
     attempts, volumes_usd = cost["attempts"], cost["volumes_usd"]
     attempts_text = f"{attempts} attempts (RetryPolicies), each " if attempts > 1 else ""
