@@ -112,9 +112,11 @@ def test_a_small_definition_gives_no_endless_text() -> None:
         ([{"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "MaxAttempts": 5}], 6),
         ([{"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "ExpireAfterMin": 60}], None),
         ([{"MaxAttempts": 2}, "x"], None),
+        ([{"MaxAttempts": 2}, {"MaxAttempts": -9}], 3),
+        ({"Get": "Parameters.Policies"}, None),
     ],
 )
-def test_attempts_that_may_be_billed_are_counted(policies: list[Any], attempts: object) -> None:
+def test_attempts_that_may_be_billed_are_counted(policies: Any, attempts: object) -> None:
     """An attempt without capacity costs nothing."""
     [request] = read({**step("Train", "Training"), "RetryPolicies": policies}).requests
     assert request.attempts == attempts

@@ -156,16 +156,18 @@ def _attempts(step: Mapping[str, Any], kind: JobKind) -> int | None:
     SageMaker does not retry a tuning job that failed. Source: SageMaker guide, retry policy for
     pipeline steps.
     """
-    policies = step.get("RetryPolicies")
+    policies = step.get("RetryPolicies") or []
     attempts = 1
-    for policy in policies if isinstance(policies, list) and kind is not JobKind.TUNING else ():
+    if kind is JobKind.TUNING:
+        return attempts
+    for policy in policies if isinstance(policies, list) else [policies]:
         exceptions = policy.get("ExceptionType") if isinstance(policy, Mapping) else None
         if isinstance(exceptions, list) and _NOT_STARTED.issuperset(map(str, exceptions)):
             continue
         retries = policy.get("MaxAttempts") if isinstance(policy, Mapping) else None
         if not isinstance(retries, int):
             return None
-        attempts += retries
+        attempts += max(retries, 0)
     return attempts
 
 
