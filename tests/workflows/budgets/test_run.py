@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from sageaudit.output.text.card import Writer, parse_notice
 from sageaudit.queries import budgets as queries
 from sageaudit.structs import replace
 from sageaudit.workflows.budgets import BudgetCheck, BudgetDependencies, check_budgets
+from tests.fakes.budgets import spoil_sums
 from tests.fakes.documents import ACCOUNT
 from tests.fakes.entries import entry, record_run
 from tests.fakes.memory_budgets import MemoryBudgetLedger
@@ -201,6 +203,20 @@ def test_a_month_in_which_the_table_was_deployed_is_projected_from_then(
     assert budgets.sent(datetime(2026, 11, 16, 23, tzinfo=UTC), installed_at=installed_at) == []
     budgets.policy = replace(budgets.policy, budgets=(replace(ALL, usd_per_month=Decimal(80)),))
     assert budgets.sent(NOON, installed_at=installed_at) == [("all jobs", Threshold.PROJECTED)]
+
+
+def test_spend_without_sums_that_cannot_be_read_is_a_lower_bound(tmp_path: Path) -> None:
+    """The message says so, and the budget is checked."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as file_history:
+        spend(file_history, 85)
+        spend(file_history, 10, NOON - timedelta(days=1), owner="mara")
+        spoil_sums(path, Scope.OWNER)
+        budgets = Budgets(file_history, replace(ANA, channels=()), ALL)
+        assert budgets.sent() == [("all jobs", Threshold.NEAR)]
+        [subject] = budgets.subjects()
+    assert subject == "Budget all jobs: $95.00 or more of $100.00 (at least 95%)"
+    assert "Not counted: stored sums that cannot be read" in budgets.ledger.bodies[0][1]
 
 
 class Failing(MemoryBudgetLedger):
