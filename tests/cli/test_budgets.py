@@ -91,7 +91,7 @@ def test_early_in_a_month_nothing_is_projected(
     """The command says why."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW.replace(day=3))
     done = run(*words)
-    assert "there is no projection before day 6 of the month" in done.stderr
+    assert "a projection needs 5 whole days of the month" in done.stderr
     projected = [
         row.split(",")[7] for row in run(*words, "--output", "csv").stdout.splitlines()[1:]
     ]

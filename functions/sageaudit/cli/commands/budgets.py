@@ -75,7 +75,7 @@ def budgets(
     output_options.write_rows(months, lists.BUDGETS, query_output.json_tail(read_counts), header)
     if output_options.output == "table":
         _explain(months)
-        if covered.until < last_day:
+        if months[0].lacks_days:
             print_message(
                 f"the newest audited job ended on {covered.until}: `sageaudit scan` audits later"
                 " jobs"
@@ -85,7 +85,7 @@ def budgets(
 def _explain(months: list[BudgetMonth]) -> None:
     month = months[0]  # the history covers the same days for all
     if not month.is_over and month.finished_days < MIN_PROJECTION_DAYS:
-        print_message(f"there is no projection before day {MIN_PROJECTION_DAYS + 1} of the month")
+        print_message(f"a projection needs {MIN_PROJECTION_DAYS} whole days of the month")
     if month.covered_since is not None and month.is_covered_in_part:
         print_message(f"the history has no audits before {month.covered_since}")
     for row in months:
