@@ -178,7 +178,7 @@ def test_a_file_says_in_every_format_until_when_it_has_the_jobs(
 def test_a_month_before_the_history_is_unknown(run: Run, words: tuple[str, ...]) -> None:
     """It is not a month without jobs."""
     done = run(*words, "--month", "2020-03")
-    assert done.stderr == ""
+    assert done.stderr == "sageaudit: the history has no audits of 2020-03\n"
     assert {row.split()[-1] for row in done.stdout.splitlines()[3:]} == {"unknown"}
 
 

@@ -86,7 +86,9 @@ def _explain(months: list[BudgetMonth]) -> None:
     month = months[0]  # the history covers the same days for all
     if not month.is_over and month.finished_days < MIN_PROJECTION_DAYS:
         print_message(f"a projection needs {MIN_PROJECTION_DAYS} whole days of the month")
-    if month.covered_since is not None and month.is_covered_in_part:
+    if month.covered_since is None:
+        print_message(f"the history has no audits of {month.label}")
+    elif month.is_covered_in_part:
         print_message(f"the history has no audits before {month.covered_since}")
     for row in months:
         if row.state is BudgetState.NO_JOBS:
