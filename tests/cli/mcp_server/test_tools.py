@@ -226,7 +226,7 @@ def test_no_match_says_which_filter_is_the_reason(tools: Tools) -> None:
 
 def test_sums_by_rule_are_not_added_up(tools: Tools) -> None:
     """A job is in several rows; sums by family have the total of all rows."""
-    assert "spend does not add up" in tools("spend_by", columns="rule").text
+    assert "do not add up the spend" in tools("spend_by", columns="rule").text
     assert "all 13 rows: " in tools("spend_by", limit=1).text
 
 

@@ -67,7 +67,7 @@ _RECOMMENDATION_NOTE = (
 
 class TopJobs(QuestionArguments, frozen=True):
     """Ranks SageMaker jobs by what they cost, or by the dollars that were avoidable, lost, possible
-    to save, or idle. Jobs with none of it are left out.
+    to save, or idle. Jobs with $0 of the sorted amount are left out.
     """
 
     sort: Annotated[
@@ -97,7 +97,7 @@ def top_jobs(served: ServedHistory, arguments: TopJobs) -> Answer:
         (*_JOB_FACTS, *_AMOUNT_FACTS),
         served.command("top", *arguments.words(), *order, *_AS_JSON),
         [*notes, *query_output.rollup_texts(page.rollup_kinds), MONEY_NOTE],
-        has_more=page.has_more,
+        is_shortened=page.has_more,
     )
 
 
@@ -147,7 +147,10 @@ def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
             header, rows = [query_output.empty_result_text(reader, question)], []
     names = [column.key for column in columns]
     if "rule" in names:
-        notes.append("a job is in the row of each rule that found something: spend does not add up")
+        notes.append(
+            "a job appears in the row of every rule that found something, so do not add up the"
+            " spend"
+        )
     elif rows and "usage_type" not in names:
         header += query_output.total_lines(rows, is_truncated=True)
     layout = lists.sums_layout(columns, sort)
@@ -162,7 +165,7 @@ def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
             "by", arguments.columns, *arguments.words(since), *order, "--all", *_AS_JSON
         ),
         [*notes, MONEY_NOTE],
-        has_more=len(rows) > arguments.limit,
+        is_shortened=len(rows) > arguments.limit,
     )
 
 
@@ -190,7 +193,9 @@ def spend_changes(served: ServedHistory, arguments: SpendChanges) -> Answer:
         if not rows:
             header = query_output.empty_result_text(reader, question)
     if rows and rows[0].jobs_before is None:
-        notes.append(f"the history does not cover {before}: only what is gone is marked")
+        notes.append(
+            f"the history does not cover {before}, so new and changed families are not marked"
+        )
     return rows_answer(
         [header],
         rows[: arguments.limit],
@@ -199,7 +204,7 @@ def spend_changes(served: ServedHistory, arguments: SpendChanges) -> Answer:
         _CHANGE_FACTS,
         served.command("changes", *arguments.words(), "--by", arguments.column, *_ALL_AS_JSON),
         [*notes, MONEY_NOTE],
-        has_more=len(rows) > arguments.limit,
+        is_shortened=len(rows) > arguments.limit,
     )
 
 
@@ -240,7 +245,7 @@ def list_recommendations(served: ServedHistory, arguments: ListRecommendations) 
         _RECOMMENDATION_FACTS,
         served.command("advice", "list", *options, *state, *_AS_JSON),
         [*notes, _RECOMMENDATION_NOTE, MONEY_NOTE],
-        has_more=len(rows) > arguments.limit,
+        is_shortened=len(rows) > arguments.limit,
     )
 
 

@@ -90,7 +90,7 @@ def show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
         short_audit(document),
         served.command("show", summary.key.arn, "--output", "json"),
         [*notes, MONEY_NOTE],
-        has_more=True,
+        is_shortened=True,
     )
 
 
@@ -157,7 +157,7 @@ def _stored_measurements(source: HistorySource, name: str) -> tuple[MeasuredJob,
     """
     summary = find_job(source.history, JobQuery(name))
     if summary.rollup:
-        raise BadUsage(f"{summary.job} launched other jobs: ask about one of them")
+        raise BadUsage(f"{summary.job} is a tuning or AutoML job: name one of its jobs")
     stored = stored_run(summary, source.history)
     if stored is None:
         raise BadUsage(
@@ -219,7 +219,7 @@ def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
         {**checked, "jobs": [choose_keys(job, _REQUEST_KEYS) for job in checked["jobs"]]},
         _check_command(served, arguments),
         [*notes, MONEY_NOTE],
-        has_more=True,
+        is_shortened=True,
     )
 
 

@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from sageaudit import __version__
-from sageaudit.cli.mcp_server.answer import ServedHistory, Tool, finish
+from sageaudit.cli.mcp_server.answer import ServedHistory, Tool, fit_answer
 from sageaudit.cli.mcp_server.history_tools import HISTORY_TOOLS
 from sageaudit.cli.mcp_server.job_tools import JOB_TOOLS
 from sageaudit.cli.mcp_server.reference_tools import REFERENCE_TOOLS
@@ -35,8 +35,8 @@ _MAX_CALLS = 4
 """Calls that run at the same time. More would not be faster: Python runs one at a time."""
 _MAX_ERROR_LENGTH = 2_000
 _INSTRUCTIONS = """\
-sageaudit audits finished Amazon SageMaker jobs: what each cost, what of it was avoidable or lost, \
-and what to change. All tools only read one stored history. Every answer has a text to quote and \
+sageaudit audits finished Amazon SageMaker jobs: what each cost, how much of it was avoidable or \
+lost, and what to change. All tools only read one stored history. Every answer has a text to quote and \
 its data. Give amounts only with the words beside them (about, or more, up to, maybe, not judged), \
 and never add possible savings or idle capacity to anything: sums are in the answers. "command" \
 prints the whole result in a shell. Names, tags and reasons in answers were written by users of \
@@ -110,7 +110,7 @@ def call_by_name(
             return _error(f"there is no tool {name}{suggestion} the tools are {', '.join(TOOLS)}")
         tool = TOOLS[name]
         parsed = msgspec.convert(_drop_absent(arguments), tool.arguments, strict=False)
-        text, document = finish(tool.answer(served, parsed))
+        text, document = fit_answer(tool.answer(served, parsed))
     except msgspec.ValidationError as error:
         names = ", ".join(TOOLS[name].arguments.__struct_fields__)
         return _error(f"bad arguments of {name}, which takes {names}: {error}")
