@@ -196,7 +196,9 @@ def test_a_decision_is_stored_in_a_table(table: History, run: Run) -> None:
         table.record(entry(day, new=False))
     [row] = rows(run("advice", "--output", "json", "--table", "history"))
     assert run("advice", "accept", row["id"], "--by", "ana", "--table", "history").exit_code == 0
-    [stored_row] = rows(run("advice", "list", "--state", "all", "--output", "json", "--table", "history"))
+    [stored_row] = rows(
+        run("advice", "list", "--state", "all", "--output", "json", "--table", "history")
+    )
     assert (stored_row["id"], stored_row["silenced"], stored_row["by"]) == (
         row["id"],
         "accepted",
@@ -311,6 +313,8 @@ def test_the_rows_of_advice_have_a_limit(company: Path, run: Run) -> None:
     assert document["rows"] == every["rows"][:3]
     count = len(every["rows"])
     shown = run(*words, "--limit", "3")
+    assert shown.stdout.startswith(f"{count} open recommendations: $")
+    assert "Possible savings, not included: maybe $" in shown.stdout
     assert f"3 of {count} rows: --all prints all of them" in shown.stderr
 
 
