@@ -40,16 +40,22 @@ def period_text(window: Window) -> str:
 
 
 def total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
-    """Yields how much of all rows was judged, and their sums if not all of them are shown."""
+    """Yields how much of all rows was judged, and their sums if not all of them are shown.
+
+    Usage types are parts of bills, of which nothing is judged.
+    """
     total = combine(rows)
     if is_truncated:
         yield f"all {len(rows):,} rows: {total_text(total)}"
-    yield capitalised(judged_text(total.sums))
+    if not total.is_usage_type:
+        yield capitalised(judged_text(total.sums))
 
 
 def total_text(total: SumsRow) -> str:
-    """Returns `3 jobs, $9.00 spent, $2.00 avoidable or lost`."""
+    """Returns `3 jobs, $9.00 spent, $2.00 avoidable or lost`; for usage types, only the spend."""
     amounts = cells.row_amounts(total)
+    if total.is_usage_type:
+        return f"{amounts.spend} spent"
     return (
         f"{count_text(total.jobs, 'job')}, {amounts.spend} spent, {amounts.waste} avoidable or lost"
     )

@@ -235,8 +235,8 @@ def usd_sum(rows: Iterable[dict[str, Any]], key: str) -> str:
 def test_a_list_begins_with_the_sums_of_all_its_rows(tools: Tools, run: Run) -> None:
     """Also of those that are not shown. Possible savings are a sum of their own."""
 
-    def ask(name: str) -> tuple[str, list[dict[str, Any]]]:
-        answer = tools(name, limit=1)
+    def ask(name: str, **arguments: Any) -> tuple[str, list[dict[str, Any]]]:
+        answer = tools(name, limit=1, **arguments)
         printed = run(*shlex.split(answer.document["command"])[1:]).document()
         return answer.text.partition("\n1. ")[0], printed["rows"]
 
@@ -247,6 +247,8 @@ def test_a_list_begins_with_the_sums_of_all_its_rows(tools: Tools, run: Run) -> 
     count = sum(row["jobs"] for row in by_family)
     assert f"all 13 rows: {count} jobs, {spend} spent, {waste} avoidable or lost" in families
     assert "\nPossible savings, not included: about $" in families
+    usage_types, rows = ask("spend_by", columns="usage_type")
+    assert usage_types.endswith(f"\nall {len(rows)} rows: {usd_sum(rows, 'total_usd')} spent")
     changes, rows = ask("spend_changes")
     before, spend = usd_sum(rows, "total_before_usd"), usd_sum(rows, "total_usd")
     change = usd_sum(rows, "total_change_usd")

@@ -36,7 +36,7 @@ from sageaudit.queries.question import SortOrder
 from sageaudit.queries.total import SumsRow, combine
 from sageaudit.structs import replace
 
-_ALL_ROWS = "1000"
+_ALL_ROWS = "1000000"
 """The --limit for the rest, since `top` has no --all."""
 _AS_JSON = ("--output", "json")
 _ALL_AS_JSON = ("--all", *_AS_JSON)
@@ -68,8 +68,9 @@ _RULE_NOTE = (
     "a job appears in the row of every rule that found something, so do not add up the spend"
 )
 _RECOMMENDATION_NOTE = (
-    '"In 30 days" is what the change would have saved in the runs of that time. If its kind is'
-    f" {AmountKind.POSSIBLE.value}, it is a possible saving, which only a trial can confirm."
+    '"In 30 days" is what the change would have saved in the runs of that time, and of a loss the'
+    f" most that may be lost. If its kind is {AmountKind.POSSIBLE.value}, it is a possible saving,"
+    " which only a trial can confirm."
 )
 
 
@@ -100,7 +101,7 @@ def top_jobs(served: ServedHistory, arguments: TopJobs) -> Answer:
             header = [
                 f"{query_output.period_text(question.window)}, by {_title(question.sort)}",
                 f"In all: {query_output.total_text(total)}",
-                _possible_line(total),
+                *_possible_lines(total),
             ]
     order = ("--sort", arguments.sort, "--limit", _ALL_ROWS)
     return rows_answer(
@@ -162,11 +163,9 @@ def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
     names = [column.key for column in columns]
     if "rule" in names:
         notes.append(_RULE_NOTE)
-    elif rows and "usage_type" not in names:
-        header += [
-            *query_output.total_lines(rows, is_truncated=True),
-            _possible_line(combine(rows)),
-        ]
+    elif rows:
+        header += query_output.total_lines(rows, is_truncated=True)
+        header += _possible_lines(combine(rows))
     layout = lists.sums_layout(columns, sort)
     order = () if length else ("--sort", arguments.sort)
     return rows_answer(
@@ -208,7 +207,7 @@ def spend_changes(served: ServedHistory, arguments: SpendChanges) -> Answer:
             header = [query_output.empty_result_text(reader, question)]
     if column.name == "rule":
         notes.append(_RULE_NOTE)
-    elif rows and column.name != "usage_type":
+    elif rows:
         header.append(_change_total_line(rows))
     if rows and rows[0].jobs_before is None:
         notes.append(
@@ -273,8 +272,9 @@ def _title(sort: SortOrder) -> str:
     return next(field.title for field in lists.MOST_WASTEFUL.fields if field.name == sort.field)
 
 
-def _possible_line(total: SumsRow) -> str:
-    return f"Possible savings, not included: {row_amounts(total).possible}"
+def _possible_lines(total: SumsRow) -> list[str]:
+    possible = row_amounts(total).possible
+    return [] if total.is_usage_type else [f"Possible savings, not included: {possible}"]
 
 
 def _change_total_line(rows: Sequence[SpendChange]) -> str:

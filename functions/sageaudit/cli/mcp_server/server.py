@@ -119,7 +119,7 @@ def call_by_name(
         return _error(str(error))
     except OSError as error:
         return _error(f"cannot continue: {error.strerror or error}")
-    except Exception as error:  # noqa: BLE001 - the client gets no stack trace, the server goes on
+    except Exception as error:  # noqa: BLE001 - the client gets no stack trace, the server keeps running
         if os.environ.get("SAGEAUDIT_DEBUG") == "1":
             traceback.print_exc()
         message = f"{name} failed with {type(error).__name__}, a bug in sageaudit: please report it"
