@@ -305,7 +305,7 @@ def _budget_alarm() -> AlarmSpec:
         "BudgetsFailing",
         "budgets-failing",
         (MetricSource("BudgetsFailed", {"service": "watch"}),),
-        "for hours budgets could not be checked, so a message about one may be late",
+        "budgets could not be checked for hours, so a message about one may be late",
         "a budget is checked again an hour later; three failures in six hours do not end by "
         "themselves",
         period_s=HOUR_S,

@@ -1,22 +1,26 @@
 """The templates of a release, which CloudFormation takes without a clone, Node or the CDK.
 
-Each is the stack of the default settings. What the CDK CLI fills in at a deployment is a parameter:
-where the asset is, and when the digest is sent. The policy is in the asset (`sageaudit pack`).
+Each is the stack of the default settings, with the alarm about budgets. What the CDK CLI fills in
+at a deployment is a parameter: where the asset is, and when the digest is sent. The policy is in
+the asset (`sageaudit pack`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from infra.names import ASSET_BUCKET, ASSET_KEY, TAG
 from infra.template import normalize, synthesize_with_placeholder
+from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.domain.policy.scope import DEFAULT_TIMEZONE, DigestSchedule
 from sageaudit.workflows.pack import DIGEST_CRON, DIGEST_TIMEZONE
 
+_ANY_BUDGET = Budget("any", Decimal(1))
 _PARAMETERS: Mapping[str, Mapping[str, str]] = {
     ASSET_BUCKET: {
         "Type": "String",
@@ -44,16 +48,19 @@ _PARAMETERS: Mapping[str, Mapping[str, str]] = {
 
 def released_template(channels: Mapping[str, ChannelConfig], version: str) -> dict[str, Any]:
     """Returns the template of a release for a policy with these channels."""
-    template = normalize(synthesize_with_placeholder(Policy(channels=channels)))
+    template = normalize(
+        synthesize_with_placeholder(Policy(channels=channels, budgets=(_ANY_BUDGET,)))
+    )
     template["Description"] = f"{template['Description']} (sageaudit {version})"
     template["Parameters"] |= _PARAMETERS
+    template["Resources"][_digest_schedule(template)]["Properties"] |= {
+        "ScheduleExpression": {"Ref": DIGEST_CRON},
+        "ScheduleExpressionTimezone": {"Ref": DIGEST_TIMEZONE},
+    }
     for resource in template["Resources"].values():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Lambda::Function":
             properties["Code"] = {"S3Bucket": {"Ref": ASSET_BUCKET}, "S3Key": {"Ref": ASSET_KEY}}
-        if properties.get("ScheduleExpression") == DigestSchedule().cron:
-            properties["ScheduleExpression"] = {"Ref": DIGEST_CRON}
-            properties["ScheduleExpressionTimezone"] = {"Ref": DIGEST_TIMEZONE}
         _follow_stack_name(properties.get("Tags", ()))
     return template
 
@@ -63,8 +70,18 @@ def to_text(template: Mapping[str, Any]) -> str:
     return json.dumps(template, separators=(",", ":"), sort_keys=True) + "\n"
 
 
+def _digest_schedule(template: Mapping[str, Any]) -> str:
+    """Returns the logical id of the digest's schedule. Raises ValueError if it is not there."""
+    [name] = (
+        str(name)
+        for name, resource in template["Resources"].items()
+        if resource.get("Properties", {}).get("ScheduleExpression") == DigestSchedule().cron
+    )
+    return name
+
+
 def _follow_stack_name(tags: Any) -> None:
-    """Gives the stack's tag the name that the stack gets, which `make deploy` knows before.
+    """Sets the stack's tag to its name. `make deploy` knows the name before.
 
     `tags`: a list of keys and values, or a mapping for the types that have one.
     """

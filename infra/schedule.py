@@ -43,7 +43,7 @@ SWEEP_SCHEDULE = ScheduleSpec(
 def watch_schedule(*, is_enabled: bool) -> ScheduleSpec:
     """Returns the schedule of the watch: as often as the sweep, which stores the running jobs."""
     return ScheduleSpec(
-        "sageaudit: checks running jobs",
+        "sageaudit: checks running jobs and budgets",
         f"cron({_WATCH_MINUTE}/15 * * * ? *)",
         SWEEP_INTERVAL,
         is_enabled=is_enabled,

@@ -48,7 +48,7 @@ def next_versions(version: str) -> set[str]:
     """Returns the versions that may follow a version. Raises NoRelease for another form."""
     parts = _VERSION.match(version)
     if parts is None:
-        raise NoRelease(f"{version} is no version of the form 1.2.3")
+        raise NoRelease(f"{version} is not a version such as 1.2.3")
     major, minor, patch = map(int, parts.groups())
     return {f"{major + 1}.0.0", f"{major}.{minor + 1}.0", f"{major}.{minor}.{patch + 1}"}
 
@@ -61,7 +61,7 @@ def date_section(changelog: str, version: str, day: str) -> tuple[str, str]:
         raise NoRelease(f'CHANGELOG.md has no section "{heading.strip()}"')
     section, _, rest = after.partition("\n## ")
     if not re.search(r"^- ", section, re.MULTILINE):
-        raise NoRelease("its section of CHANGELOG.md says nothing")
+        raise NoRelease("its section of CHANGELOG.md has no entry")
     later = f"\n## {rest}" if rest else ""
     return f"{before}## {version} - {day}\n{section}{later}", section.strip() + "\n"
 
@@ -110,8 +110,9 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
     asset = build_asset(TARGET, Policy())
     pins = (root / "functions" / "requirements.txt").read_text(encoding="utf-8")
     packages = sbom.distributions(asset.folder, pins)
+    sbom_text = sbom.document(version, packages)
     texts = {
-        f"sageaudit-{version}.cdx.json": sbom.document(version, packages),
+        f"sageaudit-{version}.cdx.json": sbom_text,
         "LICENCES.md": sbom.licences(version, packages),
         "NOTES.md": notes,
         **{
@@ -125,10 +126,13 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
     files += [folder / name for name in texts]
     validation = subprocess.run(
         [CHECKER, "-c", _CHECK],
-        input=next(iter(texts.values())), text=True, capture_output=True, check=False,
-    )  # fmt: skip
+        input=sbom_text,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     if validation.returncode:
-        raise NoRelease(f"the SBOM has not its form: {validation.stderr}")
+        raise NoRelease(f"the SBOM is invalid: {validation.stderr}")
     (folder / "SHA256SUMS").write_text(checksums(files), encoding="utf-8")
     return [*files, folder / "SHA256SUMS"]
 
@@ -142,7 +146,11 @@ def main(version: str) -> int:
             raise NoRelease(no_interpreter_warning(PINNED_PYTHON))
         notes = prepare(ROOT, version, datetime.now(UTC).date().isoformat())
         _git(ROOT, "commit", "--quiet", "--all", "--message", f"Version {version}")
-        files = build(ROOT, version, notes)
+        try:
+            files = build(ROOT, version, notes)
+        except BaseException:
+            _git(ROOT, "reset", "--quiet", "--hard", "HEAD^")  # the checkout had no changes
+            raise
     except NoRelease as refusal:
         print(f"no release: {refusal}", file=sys.stderr)
         return 2

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -55,9 +55,9 @@ from sageaudit.workflows.watch.running_job import JobCheck, WatchDependencies, W
 _STOP_BEFORE_MS = (RESERVE_S + 10) * 1000
 """If less time is left, no further job is checked."""
 
-_BUDGETS_UNTIL = timedelta(minutes=15)
-"""Budgets are checked by the watch that starts this soon after the full hour. Our choice: nobody
-acts on a budget sooner, and AWS's own budgets are updated up to three times a day (AWS Cost
+_BUDGET_MINUTES = 15
+"""Budgets are checked by the watch that starts in these first minutes of an hour. Our choice:
+nobody acts on a budget sooner, and AWS's own budgets are updated up to three times a day (AWS Cost
 Management user guide, "Managing your costs with AWS Budgets")."""
 
 MAX_UNANSWERED_SHARE = 0.1
@@ -117,12 +117,13 @@ class Watcher(Struct, frozen=True):
         No failure stops the check of running jobs.
         """
         now, failed = self.clock(), 0
-        if self.check_budgets is None or timedelta(minutes=now.minute) >= _BUDGETS_UNTIL:
+        if self.check_budgets is None or now.minute >= _BUDGET_MINUTES:
             return 0
         try:
             with self.open_workers() as workers:
                 for check in self.check_budgets(workers, now):
-                    failed += self._report_budget(check)
+                    failed += check.error is not None
+                    self._report_budget(check)
         except (AwsError, MalformedData) as error:
             failed += 1
             self._report_failure("budgets not checked", error)
@@ -135,16 +136,15 @@ class Watcher(Struct, frozen=True):
         self.report.flush()
         return failed
 
-    def _report_budget(self, check: BudgetCheck) -> bool:
-        """Logs the message or the failure of one budget. Returns whether its check failed."""
+    def _report_budget(self, check: BudgetCheck) -> None:
+        """Logs the message or the failure of one budget."""
         labels = {"budget": check.budget, "month": check.month}
-        self.report.unreadable(check.unreadable)
         if check.threshold is not None:
-            reported = {"threshold": check.threshold.value, "to": check.channels}
-            self.report.info("notified", **labels, **reported)
+            self.report.info(
+                "notified", **labels, threshold=check.threshold.value, to=check.channels
+            )
         if check.error is not None:
             self._report_failure("budget not checked", check.error, **labels)
-        return check.error is not None
 
     def _watch(self, deps: WatchDependencies) -> int:
         swept, members = self.sweep_store.swept_regions(), self.registry.members()
@@ -232,11 +232,10 @@ def build(
     )
     dynamodb = client(time_limit, "dynamodb", config=PARALLEL_CONFIG)
     sweep_store = DynamoSweepStore(dynamodb, settings.table_name, clock=clock)
-    make_deps = check_all = None
+    report, make_deps, check_all = RecordReport(environ), None, None
     if policy.budgets and policy.mode == "notify":
-        check_all = partial(
-            _check_all_budgets, _budget_dependencies(dynamodb, settings, policy), sweep_store
-        )
+        budget_deps = _budget_dependencies(dynamodb, settings, policy)
+        check_all = partial(check_all_budgets, budget_deps, sweep_store.installed_at, report)
     if policy.watch is not None and policy.mode == "notify":
         make_deps = partial(
             _dependencies, accounts, dynamodb, settings, policy, policy.watch, clock
@@ -247,7 +246,7 @@ def build(
         DynamoMemberRegistry(dynamodb, settings.table_name),
         AuditScope(settings.home, policy.members),
         clock,
-        RecordReport(environ),
+        report,
         time_limit.start,
         open_workers,
         check_all,
@@ -266,10 +265,16 @@ def _budget_dependencies(
     )
 
 
-def _check_all_budgets(
-    deps: BudgetDependencies, sweep_store: DynamoSweepStore, workers: Workers, now: datetime
-) -> Iterable[BudgetCheck]:
-    return check_budgets(deps, workers, installed_at=sweep_store.installed_at(), now=now)
+def check_all_budgets(
+    deps: BudgetDependencies,
+    installed_at: Callable[[], datetime | None],
+    report: RecordReport,
+    workers: Workers,
+    now: datetime,
+) -> Iterator[BudgetCheck]:
+    """Yields the check of each budget, then reports the stored items that could not be read."""
+    yield from check_budgets(deps, workers, installed_at=installed_at(), now=now)
+    report.unreadable(deps.history.take_unreadable())
 
 
 def _dependencies(

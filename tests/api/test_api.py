@@ -127,7 +127,9 @@ def test_a_history_answers_with_typed_rows(recordings_history: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"since": "tomorrow"}, "tomorrow"),
+        ({"since": "tomorrow"}, "since='tomorrow' is not a time"),
+        ({"since": 3}, "since=3 is not a text"),
+        ({"since": "2026-11-03", "until": "2026-11-01"}, "is not before until='2026-11-01'"),
         ({"kind": "endpoint"}, "none of training, processing"),
         ({"severity": "urgent"}, "none of"),
         ({"sort": "name"}, "none of newest"),
@@ -230,3 +232,22 @@ def test_a_request_is_checked_as_by_the_command(tmp_path: Path) -> None:
 def test_what_cannot_be_checked_is_one_sentence(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(sageaudit.SageauditError, match=reason):
         sageaudit.check(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (sageaudit.check, {"request": 42}, "request=42 is not a request or the path"),
+        (sageaudit.check, {"request": {"a": 1}}, r"\(form=\.\.\. names the format\)"),
+        (sageaudit.check, {"request": {}, "region": 1}, "region=1 is not a text"),
+        (sageaudit.check, {"request": {}, "pipeline": 1}, "pipeline=1 is not a text"),
+        (sageaudit.check, {"request": {}, "history": 1}, "history=1 is not an open history"),
+        (sageaudit.audit, {"recording": 42}, "recording=42 is not a recording or the path"),
+        (AuditHistory.open, {"path": 42}, "path=42 is not a history or the path"),
+    ],
+)
+def test_an_error_names_the_argument(
+    function: Callable[..., object], arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(sageaudit.SageauditError, match=message):
+        function(**arguments)

@@ -126,7 +126,9 @@ def test_an_unknown_cost_is_said_and_passes(
     text = " ".join("".join(written).split())
     assert "Its maximum cost is not known: " in text
     assert reason in text
-    assert "The limit of $1.00 cannot be applied." in text
+    assert (
+        "The limit of $1.00 cannot be applied; refuse_unknown=True would refuse this call." in text
+    )
     assert len(aws.sent) == 1
     with (
         sageaudit.guard(client, refuse_unknown=True, write=str),
@@ -202,7 +204,10 @@ def test_the_jobs_of_a_pipeline_count_together(client: Any, aws: Aws, written: l
     text = " ".join(written[0].split())
     assert "At most $11.31 for 2 of its 3 jobs, each to its limit." in text
     assert "The maximum cost of 1 job is not known: a transform job has no limit" in text
-    assert "The limit of $10.00 is applied to the known costs only." in text
+    assert (
+        "The limit of $10.00 is applied to the known costs only; refuse_unknown=True would refuse"
+        " this call." in text
+    )
 
 
 def test_what_is_not_checked_of_a_pipeline_is_said(client: Any, written: list[str]) -> None:
@@ -290,3 +295,39 @@ def test_what_aws_refuses_is_printed(client: Any, written: list[str]) -> None:
     ):
         train(client, {"ResourceConfig.InstanceTyp": "ml.m5.large"})
     assert "AWS refuses it: ResourceConfig.InstanceTyp" in written[0]
+
+
+def test_a_pipeline_with_a_job_of_unknown_cost_is_refused(client: Any, aws: Aws) -> None:
+    """Its AutoML step is in no amount. A step that registers a model costs nothing."""
+    token = {"ClientRequestToken": "1" * 32, "RoleArn": ROLE}
+    train_step = {"Name": "Train", "Type": "Training", "Arguments": body()}
+    for kind in ("RegisterModel", "AutoML"):
+        steps = [train_step, {"Name": "Next", "Type": kind, "Arguments": {}}]
+        definition = json.dumps({"Version": "2020-12-01", "Steps": steps})
+        request = {"PipelineName": "weekly", "PipelineDefinition": definition, **token}
+        with sageaudit.guard(client, refuse_unknown=True, write=str):
+            if kind == "RegisterModel":
+                client.create_pipeline(**request)
+                continue
+            with pytest.raises(sageaudit.JobRefused, match="the cost of an AutoML step is not kno"):
+                client.create_pipeline(**request)
+    assert aws.sent == ["CreatePipeline"]
+
+
+def test_attempts_of_a_step_count(client: Any, aws: Aws, written: list[str]) -> None:
+    """Three attempts of an hour at $0.23."""
+    retry = {"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "MaxAttempts": 2}
+    step = {"Name": "Train", "Type": "Training", "Arguments": body(), "RetryPolicies": [retry]}
+    request = {
+        "PipelineName": "weekly",
+        "PipelineDefinition": json.dumps({"Version": "2020-12-01", "Steps": [step]}),
+        "ClientRequestToken": "1" * 32,
+        "RoleArn": ROLE,
+    }
+    with (
+        sageaudit.guard(client, max_usd="0.60", write=written.append),
+        pytest.raises(sageaudit.JobRefused, match=re.escape("at most $0.71, above")),
+    ):
+        client.create_pipeline(**request)
+    assert "At most $0.71: 3 attempts (RetryPolicies), each $0.23 an hour" in written[0]
+    assert aws.sent == []

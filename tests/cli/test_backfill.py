@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -286,8 +287,9 @@ def test_a_scans_audits_are_copied_once_and_do_not_replace_newer_ones(
     words = "3 jobs: 1 written to history-"
     assert (result.exit_code, words in result.stderr) == (0, True), result.stderr
     assert "3 of them are of another version of the rules" in result.stderr
-    table, file = deployed.table, SqliteHistory(path)
-    assert table.audit(key("train-1")) == file.audit(key("train-1"))
+    table = deployed.table
+    with SqliteHistory(path) as file:
+        assert table.audit(key("train-1")) == file.audit(key("train-1"))
     assert table.detail(key("train-1")) == DETAIL
     head, before = table.summary(key("train-2")), table.summary(key("train-3"))
     assert head is not None
@@ -303,7 +305,7 @@ def test_an_unreadable_audit_of_the_file_does_not_stop_the_others(
     """It is counted, and the others are written."""
     runs = [entry_ending_at(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
     path = scanned_history(tmp_path, *runs)
-    with sqlite3.connect(path) as sql:
+    with closing(sqlite3.connect(path)) as sql, sql:
         sql.execute(
             "UPDATE audits SET document = '{' WHERE run ="
             " (SELECT run FROM runs WHERE job = 'train-190')"

@@ -78,7 +78,7 @@ def test_a_finished_month_has_no_projection(run: Run, words: tuple[str, ...]) ->
     done = run(*words, "--month", "last-month", "--output", "csv")
     assert done.stdout.splitlines()[1].split(",")[2:] == [
         *("2026-10", "1000.000000", "230.000000", "at_least", "23.000000", ""),
-        *("unknown", "23", "2026-10-09"),
+        *("unknown", "23", "2026-10-09", "2026-10-31"),
     ]
     shown = run(*words, "--month", "2026-10")
     assert "the history has no audits before 2026-10-09" in shown.stderr
@@ -91,7 +91,7 @@ def test_early_in_a_month_nothing_is_projected(
     """The command says why."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW.replace(day=3))
     done = run(*words)
-    assert "there is no projection before day 6 of the month" in done.stderr
+    assert "a projection needs 5 whole days of the month" in done.stderr
     projected = [
         row.split(",")[7] for row in run(*words, "--output", "csv").stdout.splitlines()[1:]
     ]
@@ -157,6 +157,40 @@ def test_a_file_has_the_jobs_up_to_the_last_scan(
     monkeypatch.setattr(clock, "utc_now", lambda: now)
     text = "the newest audited job ended on 2026-11-17: `sageaudit scan` audits later jobs"
     assert (text in run(*words, "--month", month).stderr) is expected
+
+
+def test_a_file_says_in_every_format_until_when_it_has_the_jobs(
+    run: Run, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The days after it are not days of $0, and the spend is a lower bound."""
+    fields = "spent_usd,spend_qualifier,projected_usd,state,covered_since,covered_until"
+    csv = ("--fields", fields, "--output", "csv")
+    expected = {
+        NOW + timedelta(days=8): "170.000000,at_least,300.000000,unknown,2026-11-01,2026-11-17",
+        NOW + timedelta(days=20): ",unknown,,unknown,,",
+        NOW: "170.000000,exact,300.000000,within,2026-11-01,2026-11-18",
+    }
+    for now, row in expected.items():
+        monkeypatch.setattr(clock, "utc_now", lambda now=now: now)
+        assert run(*words, *csv).stdout.splitlines()[1] == row
+
+
+def test_a_month_before_the_history_is_unknown(run: Run, words: tuple[str, ...]) -> None:
+    """It is not a month without jobs."""
+    done = run(*words, "--month", "2020-03")
+    assert done.stderr == "sageaudit: the history has no audits of 2020-03\n"
+    assert {row.split()[-1] for row in done.stdout.splitlines()[3:]} == {"unknown"}
+
+
+def test_a_month_without_any_job_is_named_once(
+    run: Run, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The budget for all jobs selects nothing that could be mistyped."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[[budget]]\nusd_per_month = 5\n", encoding="utf-8")
+    monkeypatch.setattr(HistorySource, "installed_at", lambda _: NOW.replace(month=1))
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW.replace(month=6))
+    assert run(*words).stderr == "sageaudit: no job ended in 2026-06\n"
 
 
 def test_a_terminal_of_40_columns_shows_what_is_used(

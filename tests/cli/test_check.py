@@ -16,11 +16,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from msgspec.structs import asdict
 from rich.console import Console
 
 from sageaudit.adapters.aws.service_model import api_model
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import sources
+from sageaudit.api.guarded_call import CheckedCall
 from sageaudit.cli.check_outputs import OUTPUT_FORMATS
 from sageaudit.cli.views.check import terminal
 from sageaudit.cli.views.check.github import github_annotations
@@ -44,6 +46,7 @@ RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
 HOSTILE = "\x1b[31mx\u202e::error::a`|<b>@all"
 SPOT = {"EnableManagedSpotTraining": True}
 OLD_TYPE = {"ResourceConfig.InstanceType": "ml.p3.2xlarge"}
+OLD_INSTANCES = {"InstanceType": "ml.p3.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}
 
 
 @pytest.fixture(autouse=True)
@@ -311,6 +314,21 @@ def test_the_largest_recommendation_is_first_and_types_do_not_conflict() -> None
     assert [row.not_counted for row in rows] == [None] * 4 + ["cheap names another type"]
 
 
+def test_certain_dollars_come_before_possible_ones() -> None:
+    """Refusals come before both, and findings without dollars after them; also in a guard."""
+    rows = [
+        recommendation("remark", None, bucket="avoidable", severity="high"),
+        recommendation("trial", "99", bucket="possible"),
+        recommendation("waste", "1", bucket="avoidable", severity="low"),
+        recommendation("loss", "2", bucket="lost", severity="low"),
+        recommendation("wait", None, refused=True),
+    ]
+    order = ["wait", "loss", "waste", "trial", "remark"]
+    assert [row.rule for row in sort_findings(rows)] == order
+    checked: Any = {"jobs": [{"trial": False, "findings": [*map(asdict, rows)]}]}
+    assert [row["rule"] for row in CheckedCall("job", "created", checked).findings] == order
+
+
 def recorded_request() -> dict[str, Any]:
     """Returns the request of a recorded job."""
     expected = (
@@ -342,9 +360,12 @@ def test_the_history_says_what_the_next_run_costs(run: Run, tmp_path: Path, hist
     """
     again = save(tmp_path, recorded_request())
     printed_text = " ".join(run("check", again, "--history", history).stdout.split())
-    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in printed_text
+    assert (
+        "Will probably cost about $14.67 in 3 h (median of 1 completed run of its family"
+        in printed_text
+    )
     assert "some-gpus-unused (SA204" in printed_text
-    assert "The advice for tile-classifier" in printed_text
+    assert "It does not follow the recommendation of tile-classifier" in printed_text
     assert "had the same finding" in printed_text
 
 
@@ -381,7 +402,7 @@ def test_the_users_own_history_is_read_if_possible(
     own_file = tmp_path / "data" / "sageaudit" / "history.db"
     own_file.parent.mkdir(parents=True)
     assert run("audit", "--recording", RECORDED, "--history", own_file).exit_code == 0
-    assert "Will cost about" in run("check", save(tmp_path, recorded_request())).stdout
+    assert "Will probably cost about" in run("check", save(tmp_path, recorded_request())).stdout
     own_file.write_bytes(b"no database at all, but long enough to be read as one" * 40)
     done = run("check", request(tmp_path))
     assert (done.exit_code, "the history is not used" in done.stderr) == (0, True)
@@ -540,3 +561,41 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     assert "\x1b" not in markdown_report([file_check])
     codes = {row["code"] for job in written["jobs"] for row in job["unknown"]}
     assert "rule_failed" not in codes
+
+
+@pytest.mark.parametrize(
+    ("kind", "section", "changes", "path"),
+    [
+        (
+            JobKind.TUNING,
+            "TrainingJobDefinition",
+            {"HyperParameterTuningResourceConfig": OLD_INSTANCES},
+            "TrainingJobDefinition.HyperParameterTuningResourceConfig.InstanceType",
+        ),
+        (
+            JobKind.TUNING,
+            "TrainingJobDefinition",
+            {"HyperParameterTuningResourceConfig": {"InstanceConfigs": [OLD_INSTANCES]}},
+            "TrainingJobDefinition.HyperParameterTuningResourceConfig.InstanceConfigs[0].InstanceType",
+        ),
+        (
+            JobKind.TRAINING,
+            "",
+            {"ResourceConfig": {"InstancePreferences": [OLD_INSTANCES], "VolumeSizeInGB": 30}},
+            "ResourceConfig.InstancePreferences[0].InstanceType",
+        ),
+    ],
+)
+def test_a_fix_names_the_parameter_of_the_request(
+    run: Run, tmp_path: Path, kind: JobKind, section: str, changes: dict[str, Any], path: str
+) -> None:
+    """AWS refuses `ResourceConfig.InstanceType` beside these lists and in such a definition."""
+    document = body(kind)
+    place = document[section] if section else document
+    place.pop("ResourceConfig")
+    place.update(changes)
+    name = save(tmp_path, document)
+    words = ("check", name, "--region", "us-east-1", "--output", "json")
+    jobs = json.loads(run(*words).stdout)["jobs"]
+    rows = [row for job in jobs for row in job["findings"] if row["rule"] == "old-generation"]
+    assert [fix["parameter"] for row in rows for fix in row["fix"]] == [path]

@@ -1,8 +1,10 @@
 """The documents of `sageaudit check` about all files of a run: SARIF, JUnit, Markdown."""
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -183,7 +185,7 @@ def test_markdown_says_what_a_request_costs_and_what_to_change(run: Run, folder:
     text = run("check", *names, "--region", "us-east-1", "--output", "markdown").stdout
     assert "| **train-1**<br>r.json<br>1 x ml.p3.2xlarge | at most $3.83 | 1 medium |" in text
     assert "| not known<br>$0.23 an hour | none |" in text
-    assert "If each runs once: not known, as 1 of 2 costs are not." in text
+    assert "If each runs once: not known: 1 of 2 jobs has no known cost." in text
     assert '`ResourceConfig.InstanceType = "ml.g6e.2xlarge"  # now: ml.p3.2xlarge`' in text
 
 
@@ -300,9 +302,7 @@ def test_an_earlier_version_that_cannot_be_read_is_a_note(
     """The file itself is checked; the note names no temporary file."""
     done = run("check", request(folder, None, "was-bad.json"), "--base", "HEAD")
     assert done.exit_code == 0
-    assert "at HEAD: was-bad.json: is not JSON (line 1, column 2" in done.stdout.replace(
-        "\n  ", " "
-    )
+    assert "at HEAD: is not JSON (line 1, column 2" in done.stdout.replace("\n  ", " ")
     names = (history_of_files.name, "was-bad.json")
     text = run("check", *names, "--base", "HEAD", "--output", "markdown").stdout
     assert "; before, not known." in text
@@ -327,3 +327,42 @@ def test_a_base_needs_a_repository_and_git(
     monkeypatch.setenv("PATH", str(folder))
     done = run("check", request(folder), "--base", "main")
     assert (done.exit_code, "git, which is not installed" in done.stderr) == (2, True)
+
+
+def test_the_first_words_say_that_aws_refuses_a_request(run: Run, folder: Path) -> None:
+    """In every output for people, with the number of reasons."""
+    bad = request(folder, {"HyperParameters": {"a": 1, "b": True}}, "bad.json")
+    refusal = "AWS refuses this request (2 reasons). 2 findings: 2 high."
+    assert refusal in run("check", bad).stdout
+    assert f"**{refusal}**" in run("check", bad, "--output", "markdown").stdout
+    report = ET.fromstring(run("check", bad, "--output", "junit").stdout)  # noqa: S314 - our own
+    assert [failure.get("message") for failure in report.iter("failure")] == [refusal]
+    assert "AWS refuses the request" in run("check", bad, "--output", "github").stdout
+    files = (bad, request(folder))
+    text = run("check", *files, "--output", "markdown").stdout
+    assert text.startswith("**AWS refuses 1 of 2 requests (2 reasons). 2 findings: 2 high.**")
+
+
+def test_the_parts_of_the_cost_add_up(run: Run, folder: Path) -> None:
+    """Five days at $0.23, and 500 GB for as long."""
+    changes = {
+        "ResourceConfig.VolumeSizeInGB": 500,
+        "StoppingCondition.MaxRuntimeInSeconds": 432_000,
+    }
+    text = " ".join(run("check", request(folder, changes), "--region", "us-east-1").stdout.split())
+    found = re.search(
+        r"At most \$([\d.]+): \$([\d.]+) an hour for instances and \$([\d.]+) for volumes, up to"
+        r" the limit of 5 d\.",
+        text,
+    )
+    assert found
+    total, hourly, volumes = map(Decimal, found.groups())
+    assert abs(total - 120 * hourly - volumes) <= Decimal("0.01")
+
+
+def test_a_search_with_a_time_limit_costs_what_fits_into_it(run: Run, folder: Path) -> None:
+    """Two jobs at a time, for half an hour at $0.23, with their volumes."""
+    limit = "HyperParameterTuningJobConfig.ResourceLimits.MaxRuntimeInSeconds"
+    save(folder, body(JobKind.TUNING, {limit: 1800}), "search.json")
+    text = run("check", "search.json", "--region", "us-east-1").stdout
+    assert "At most $0.24: its training jobs, up to the limit of 30 min." in text

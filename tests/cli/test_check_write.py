@@ -35,7 +35,7 @@ def test_fixes_are_written_after_a_diff(run: Run, tmp_path: Path) -> None:
     expected["ResourceConfig"]["InstanceType"] = "ml.g6e.2xlarge"
     expected["StoppingCondition"]["MaxWaitTimeInSeconds"] = 72000
     assert changed == expected
-    assert "Left out: spot-without-checkpoint (only you know" in " ".join(done.stdout.split())
+    assert "Not written: spot-without-checkpoint (choose " in " ".join(done.stdout.split())
     assert run("check", path, "--write", "--yes").stdout.count("No fix can be written") == 1
 
 
@@ -46,7 +46,7 @@ def test_nothing_is_written_without_an_answer(
     path = request(tmp_path, SPOT)
     before = path.read_bytes()
     done = run("check", path, "--write")
-    assert (done.exit_code, "give --yes" in done.stderr) == (2, True)
+    assert (done.exit_code, "use --yes" in done.stderr) == (2, True)
     assert '+  "MaxWaitTimeInSeconds": 7200' in done.stdout
     monkeypatch.setattr("sageaudit.cli.commands.check.can_ask", lambda: True)
     answers = iter(["n", "y"])
@@ -72,7 +72,7 @@ def test_a_file_that_nobody_edits_is_refused_in_one_sentence(
     files = {
         "--write changes only JSON": b"TrainingJobName: x\nResourceConfig: {}\n",
         "save it as UTF-8": gzip.compress(json.dumps(document).encode()),
-        "has Tags twice": json.dumps(document | {"Tags": []})
+        "the key Tags appears twice": json.dumps(document | {"Tags": []})
         .replace("{", '{"Tags": [],', 1)
         .encode(),
     }
@@ -117,7 +117,7 @@ def test_one_of_two_fixes_for_the_same_is_written(tmp_path: Path) -> None:
     assert "replicated-input" in [fix.finding["rule"] for fix in plan.fixes]
     reasons = {fix.finding["rule"]: fix.skipped_because for fix in plan.skipped}
     assert reasons["file-mode-large"] == "the fix of replicated-input replaces it"
-    assert str(reasons["limit-cost"]).startswith("only you know the value of")
+    assert str(reasons["limit-cost"]).startswith("choose ")
 
 
 @pytest.mark.parametrize("case", JSON_CASES, ids=lambda case: case.name)
@@ -162,3 +162,27 @@ def differences(old: Any, new: Any, place: tuple[Any, ...] = ()) -> list[tuple[A
     else:
         return [] if old == new else [place]
     return [found for key, a, b in pairs for found in differences(a, b, (*place, key))]
+
+
+def test_a_number_becomes_text_where_aws_takes_text(run: Run, tmp_path: Path) -> None:
+    """The name of a finding that is not fixed is printed with the reason."""
+    changes = {"HyperParameters": {"epochs": 3}, "ResourceConfig.InstanceType": 5}
+    path = request(tmp_path, changes)
+    done = run("check", path, "--write", "--yes")
+    assert 'HyperParameters.epochs = "3"  # now: 3' in done.stdout
+    assert json.loads(path.read_text("utf-8"))["HyperParameters"] == {"epochs": "3"}
+    assert "Not written: wrong-type (no single change fixes it)" in done.stdout
+
+
+def test_the_default_of_a_pipelines_parameter_is_left_to_the_user(run: Run, tmp_path: Path) -> None:
+    """The value in its place is a reference."""
+    train = body(JobKind.TRAINING, {"HyperParameters": {"epochs": {"Get": "Parameters.Epochs"}}})
+    definition = {
+        "Parameters": [{"Name": "Epochs", "Type": "Integer", "DefaultValue": 3}],
+        "Steps": [{"Name": "Train", "Type": "Training", "Arguments": train}],
+    }
+    path = tmp_path / "pipeline.json"
+    path.write_text(json.dumps(definition), "utf-8")
+    done = run("check", path, "--write", "--yes")
+    assert json.loads(path.read_text("utf-8")) == definition
+    assert "is the pipeline parameter Epochs" in " ".join(done.stdout.split())

@@ -187,7 +187,7 @@ def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
     """A present file, a missing one and one of another tool each have a sentence and a code."""
     existing, foreign = tmp_path / "h.db", tmp_path / "other.db"
     SqliteHistory(existing).close()
-    with sqlite3.connect(foreign) as connection:
+    with closing(sqlite3.connect(foreign)) as connection, connection:
         connection.execute("create table t (x)")
     for path, state, code in (
         (existing, "ok", 0),

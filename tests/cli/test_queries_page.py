@@ -6,6 +6,7 @@ import re
 import shlex
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_sql_over_exports_gives_rows(query: str) -> None:
 @pytest.mark.parametrize("query", blocks("sql sqlite"))
 def test_sql_over_the_file_gives_rows(file: Path, query: str) -> None:
     """Python's SQLite runs it."""
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         assert connection.execute(query).fetchall()
 
 

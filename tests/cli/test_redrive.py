@@ -5,7 +5,7 @@ import json
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from moto import mock_aws
 
 from sageaudit.adapters.aws import sqs as queue_module
 from sageaudit.adapters.aws.sqs import ReceivedMessage
+from sageaudit.adapters.history.dynamo.keys import budget_pk, digest_pk
 from sageaudit.workflows import redrive as redriving
 from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.redrive import NOT_RETRYABLE, LetterKind, LetterStatus, parse_letter
@@ -184,7 +185,7 @@ def test_an_unreadable_letter_stays_with_any_reason(
     stack.put(kind, body, reason="abandoned", why="it says")
     done = redrive(kind, "--output", "json")
     [letter] = printed_document(done)["letters"]
-    assert (done.exit_code, letter["status"], letter["job"]) == (0, "stays", None)
+    assert (done.exit_code, letter["status"], letter["subject"]) == (0, "stays", None)
     assert letter["note"].startswith("cannot be read: ")
     assert stack.count_dead_letters(kind) == 1
 
@@ -232,7 +233,7 @@ def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -
     stack.put("finished", event("from-sqs"))
     result = printed_document(redrive("finished", "--output", "json"))["letters"]
     assert {
-        letter_document["job"].rpartition("/")[2]: (
+        letter_document["subject"].rpartition("/")[2]: (
             letter_document["reason"],
             letter_document["why"],
         )
@@ -391,6 +392,35 @@ def test_it_calls_only_declared_actions(stack: Stack, redrive: Redrive) -> None:
 
 
 texts = st.text(max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (("tag", "team=a/b#c"), "budget 2026-08 tag team=a/b#c"),
+        (("", ""), "budget 2026-08"),
+    ],
+)
+def test_a_letter_about_a_budget_names_it(
+    stack: Stack, redrive: Redrive, selector: tuple[str, str], expected: str
+) -> None:
+    """Both the record of its notice and the notice."""
+    keys = {"pk": budget_pk("2026-08", selector), "sk": "NOTICE#00001#slack"}
+    stack.put("undecided", json.dumps(keys), reason="abandoned", why="x")
+    body = {**json.loads(notice()), "notice_id": f"{expected}|1|slack"}
+    stack.put("notices", json.dumps(body), reason="abandoned", why="x")
+    for kind, line in (("undecided", "moves "), ("notices", "moves slack: ")):
+        [letter] = printed_document(redrive(kind, "--dry-run", "--output", "json"))["letters"]
+        assert letter["subject"] == expected
+        assert f"{line}{expected}" in redrive(kind, "--dry-run").stdout
+
+
+def test_a_letter_about_a_digest_names_its_week(stack: Stack, redrive: Redrive) -> None:
+    """By its last day."""
+    keys = {"pk": digest_pk(date(2026, 11, 22)), "sk": "NOTICE#00000#slack"}
+    stack.put("undecided", json.dumps(keys), reason="abandoned", why="x")
+    [letter] = printed_document(redrive("undecided", "--dry-run", "--output", "json"))["letters"]
+    assert letter["subject"] == "digest to 2026-11-22"
 
 
 @given(

@@ -9,6 +9,7 @@ from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.budget import (
     BudgetMonth,
     BudgetState,
+    CoveredDays,
     SentBudgetMessages,
     Threshold,
     after_message,
@@ -92,7 +93,8 @@ def test_today_costs_at_least_what_it_has_cost() -> None:
 
 def test_february_has_28_days() -> None:
     """The projection ends with the month."""
-    february = BudgetMonth.from_rows(ALL_JOBS, date(2026, 2, 6), date(2026, 2, 6), NOVEMBER, [])
+    covered = CoveredDays(NOVEMBER, date(2026, 2, 6), date(2026, 2, 6))
+    february = BudgetMonth.from_rows(ALL_JOBS, date(2026, 2, 6), covered, [])
     assert (february.first_day, february.last_day) == (date(2026, 2, 1), date(2026, 2, 28))
     assert last_day_of_month(date(2028, 2, 3)) == date(2028, 2, 29)
     assert last_day_of_month(date(2026, 12, 31)) == date(2026, 12, 31)
@@ -182,8 +184,57 @@ def test_spend_is_unknown_if_no_bill_is_known() -> None:
 def test_a_month_that_the_history_does_not_cover_is_unknown() -> None:
     """No job was seen, and none could be."""
     month = month_of({}, today=date(2026, 12, 5), covered_since=date(2026, 12, 3))
-    assert (month.covered_since, month.spent_usd) == (None, None)
-    assert month.finished_days == 0
+    assert (month.covered_since, month.covered_until, month.spent_usd) == (None, None, None)
+    assert (month.finished_days, month.state) == (0, BudgetState.UNKNOWN)
+
+
+def test_a_month_has_no_jobs_only_if_the_history_covers_all_of_it() -> None:
+    """A job may have ended on a day before."""
+    assert month_of({}, today=day(25), covered_since=day(20)).state is BudgetState.UNKNOWN
+    assert month_of({}, today=day(25)).state is BudgetState.NO_JOBS
+
+
+def test_spend_and_projection_are_as_of_the_last_covered_day() -> None:
+    """$100 a day until the 5th are $3,000 in 30 days, whenever the file is read."""
+    spend = dict.fromkeys(range(1, 6), 100.0)
+    budget = replace(ALL_JOBS, usd_per_month=Decimal(5000))
+    month = month_of(spend, today=day(25), budget=budget, covered_until=day(5))
+    assert (month.as_of, month.covered_until) == (day(6), day(5))
+    assert (month.spent_usd, month.projected_usd) == (500, 3000)
+    assert month.spend_qualifier is SpendQualifier.AT_LEAST
+    assert month.state is BudgetState.UNKNOWN
+
+
+def test_days_after_the_month_do_not_matter() -> None:
+    """The history covers the whole month."""
+    december = date(2026, 12, 20)
+    month = month_of({2: 100.0}, today=december, covered_until=date(2026, 12, 1))
+    assert (month.is_over, month.covered_until) == (True, day(30))
+    assert (month.spend_qualifier, month.state) == (SpendQualifier.EXACT, BudgetState.WITHIN)
+    behind = month_of({2: 100.0}, today=december, covered_until=day(29))
+    assert (behind.is_over, behind.spend_qualifier) == (False, SpendQualifier.AT_LEAST)
+
+
+def test_a_history_that_ends_before_the_month_covers_none_of_it() -> None:
+    """Nothing is known of its spend, and nothing is projected."""
+    month = month_of({}, today=day(7), covered_until=date(2026, 10, 27))
+    assert (month.covered_since, month.covered_until, month.spent_usd) == (None, None, None)
+    assert (month.projected_usd, month.state) == (None, BudgetState.UNKNOWN)
+
+
+def test_sums_that_cannot_be_read_make_the_spend_a_lower_bound() -> None:
+    """It may lack them."""
+    covered = CoveredDays(NOVEMBER, day(9), day(9))
+    month = BudgetMonth.from_rows(ALL_JOBS, NOVEMBER, covered, [], has_unreadable=True)
+    assert month.spend_qualifier is SpendQualifier.AT_LEAST
+    assert month.state is BudgetState.UNKNOWN
+
+
+def test_an_upper_bound_may_be_lower_also_if_another_bill_lacks_a_price() -> None:
+    """Nobody knows which of the two is larger."""
+    month = month_of({2: 1250.0, 3: None}, today=day(4), upper_bounds=1)
+    assert month.spend_qualifier is SpendQualifier.ABOUT
+    assert month.may_be_lower
 
 
 @pytest.mark.parametrize(
@@ -211,7 +262,7 @@ def test_a_month_that_is_over_has_no_projection() -> None:
 
 
 @pytest.mark.parametrize(
-    ("today", "covered_since", "days"),
+    ("today", "installed_on", "days"),
     [
         (date(2026, 12, 1), NOVEMBER, [day(30), date(2026, 12, 1)]),
         (date(2026, 12, 2), NOVEMBER, [date(2026, 12, 2)]),
@@ -221,7 +272,7 @@ def test_a_month_that_is_over_has_no_projection() -> None:
     ],
 )
 def test_the_last_month_is_checked_for_one_more_day(
-    today: date, covered_since: date | None, days: list[date]
+    today: date, installed_on: date | None, days: list[date]
 ) -> None:
     """Unless the deployment is younger: nobody needs messages about old spend."""
-    assert months_to_check(today, covered_since) == days
+    assert months_to_check(today, installed_on) == days

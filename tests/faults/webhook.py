@@ -123,6 +123,7 @@ class _Socket:
         self._says = says
         self._host = host
         self._sent = b""
+        self._has_arrived = False
         self.ends_at: datetime | None = None
         self.over = threading.Event()
 
@@ -151,13 +152,18 @@ class _Socket:
 
     def makefile(self, mode: str, *_: Any) -> io.BufferedReader:
         assert mode == "rb"
-        slack, says = self._slack, self._says
+        return io.BufferedReader(_Answer(self._slack, self._says, self), buffer_size=1)
+
+    def arrive(self) -> None:
+        """Receives the request, once."""
+        if self._has_arrived:
+            return
+        self._has_arrived, slack = True, self._slack
         slack.on_step("before POST")
-        if says.seen(USUAL.get(self._host, OK).status):
+        if self._says.seen(USUAL.get(self._host, OK).status):
             slack.seen.append((self._host, json.loads(self._sent.partition(b"\r\n\r\n")[2])))
             slack.seen_at.append(slack.now())
         slack.on_step("after POST")
-        return io.BufferedReader(_Answer(slack, says, self), buffer_size=1)
 
     def is_over(self, after_s: float) -> bool:
         """Lets time pass; returns whether the exchange was ended meanwhile."""
@@ -182,6 +188,7 @@ class _Answer(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Reads the next bytes; none if the connection was cut or its time is over."""
+        self._socket.arrive()
         wait_s = 3_600.0 if self._says.hangs else self._slow_s + self._says.drips
         self._slow_s = 0.0
         if wait_s and self._socket.is_over(wait_s):

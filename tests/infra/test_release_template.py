@@ -45,6 +45,12 @@ def test_its_code_is_the_asset_of_the_parameters(released: dict[str, Any]) -> No
     assert required == {"AssetBucket", "AssetKey"}
 
 
+def test_it_has_the_alarm_of_budgets(released: dict[str, Any]) -> None:
+    """A packed policy may have budgets."""
+    alarms = of_type(released, "AWS::CloudWatch::Alarm")
+    assert sum("BudgetsFailing" in name for name in alarms) == 1
+
+
 def test_it_keeps_the_table_and_names_no_partition_region_or_stack(
     released: dict[str, Any],
 ) -> None:

@@ -17,13 +17,16 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.aws.service_model import api_model
+from sageaudit.adapters.files.request_edit import Edit, edit_json
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.request.recognise import recognise
+from sageaudit.domain.request.request import split_path
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.request import FamilyHistory, PlannedJob
 from sageaudit.workflows.check.run import RequestChecker
-from sageaudit.workflows.check_files import check_file
+from sageaudit.workflows.check_files import check_file, make_checker
 from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
@@ -280,3 +283,39 @@ def test_the_prediction_is_the_experts(name: str) -> None:
         return
     near = abs(float(usd["median"]) - expected["median"]) <= 0.05 * expected["median"]
     assert near is ((name, "prediction") not in DIFFERS)
+
+
+@EVERY
+def test_aws_takes_a_request_that_follows_a_fix(name: str) -> None:
+    """A fix removes its refusal and causes no other. Placeholders are left to the user."""
+    document = json.loads(BY_NAME[name].file.read_text(encoding="utf-8"))
+    checker = make_checker(Policy(), None, region=BY_NAME[name].region)
+    requests = recognise(document, checker.model).requests
+    refused = refused_keys(checked(name))
+    for job, request in zip(checked(name)["jobs"], requests, strict=True):
+        body = (request.tuning_request or request).body
+        for row in job["findings"]:
+            for fix in (row["fix"], *row["alternatives"]):
+                is_open = any("<" in str(parameter["new"]) for parameter in fix)
+                if not fix or is_open or row["source"] == "api" or not request.origin.is_inline:
+                    continue
+                edits = []
+                for parameter in fix:
+                    place = split_path(body, parameter["parameter"])
+                    assert place is not None
+                    place = (request.tuning_request or request).origin.path_in_file(place)
+                    edits.append(Edit(place, parameter["new"]))
+                text = edit_json(BY_NAME[name].file.read_text(encoding="utf-8"), edits)
+                after = checker.check_file(name, json.loads(text), lambda: ({}, ()))
+                own_key = {(job["label"], row["rule"], row["path"])} if row["refused"] else set()
+                assert refused_keys(after) <= refused - own_key, (row["rule"], fix)
+
+
+def refused_keys(file: CheckedFile) -> set[tuple[str, str, str]]:
+    """Returns the findings of a file about what AWS refuses."""
+    return {
+        (job["label"], row["rule"], row["path"])
+        for job in file["jobs"]
+        for row in job["findings"]
+        if row["refused"]
+    }

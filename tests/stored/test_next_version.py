@@ -185,6 +185,16 @@ def test_a_file_of_an_earlier_version_gets_what_it_lacks(earlier_file: Path) -> 
         assert sql.execute("SELECT count(total_usd) FROM jobs").fetchone() == (3,)
 
 
+def test_a_broken_view_of_the_user_stays_and_hides_nothing(earlier_file: Path) -> None:
+    """It reads a table that is not there any more."""
+    with closing(sqlite3.connect(earlier_file)) as sql:
+        sql.execute("CREATE VIEW mine AS SELECT * FROM gone")
+    with SqliteHistory(earlier_file, create=False) as history:
+        assert len([*history.runs(RunQuery.for_account("111122223333"))]) == 2
+    with closing(sqlite3.connect(earlier_file)) as sql:
+        assert ("view", "mine") in tables_and_views(sql)
+
+
 def test_two_processes_upgrade_a_file_once(earlier_file: Path) -> None:
     """The second one finds that the first has done it."""
     with closing(sqlite3.connect(earlier_file)) as second:

@@ -192,7 +192,7 @@ def test_findings_and_unreadable_files_fail_after_the_comment(
     assert "1 file could not be checked" in api.comments[0]["body"]
     done = repository.run(base, api, policy="none.toml")
     assert done.exit_code == 2
-    assert "The check has failed with exit code 2" in api.comments[0]["body"]
+    assert "The check failed with exit code 2" in api.comments[0]["body"]
 
 
 def test_a_push_checks_all_files_without_a_comparison(

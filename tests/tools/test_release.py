@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,8 +81,28 @@ def test_what_is_not_committed_and_empty_notes_are_refused(checkout: Path) -> No
     with pytest.raises(NoRelease, match="not committed"):
         release.prepare(checkout, "0.2.0", "2026-11-23")
     git(checkout, "commit", "--quiet", "--all", "--message", "empty")
-    with pytest.raises(NoRelease, match="says nothing"):
+    with pytest.raises(NoRelease, match="has no entry"):
         release.prepare(checkout, "0.2.0", "2026-11-23")
+
+
+def test_a_release_that_cannot_be_built_changes_nothing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So the same command can be run again."""
+
+    def build(*_: object) -> list[Path]:
+        raise NoRelease("the SBOM is invalid")
+
+    target = SimpleNamespace(interpreter=lambda: "python3.13")
+    for name, value in (("ROOT", checkout), ("build", build), ("TARGET", target)):
+        monkeypatch.setattr(release, name, value)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a")
+    assert release.main("0.2.0") == 2
+    assert capsys.readouterr().err == "no release: the SBOM is invalid\n"
+    assert (checkout / "CHANGELOG.md").read_text(encoding="utf-8") == CHANGELOG
+    release.check(checkout, "0.2.0")
 
 
 def test_the_first_release_may_have_the_version_that_is_there(checkout: Path) -> None:

@@ -69,7 +69,7 @@ def redrive(_: Definitions) -> Schema:
     moment: Schema = {"type": "string", "format": "date-time"}
     letter = _keys(
         message_id=_TEXT,
-        job=_TEXT_OR_NULL,
+        subject=_TEXT_OR_NULL,
         version={"type": ["integer", "null"]},
         channel=_TEXT_OR_NULL,
         reason=_TEXT,

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files.recording import find_recordings, only_recording
-from sageaudit.api.history import AuditHistory, parse_enum
+from sageaudit.api.history import (
+    AuditHistory,
+    parse_enum,
+    require_open_history,
+    require_path,
+    require_text,
+)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat
-from sageaudit.errors import BadRecording, BadUsage, MalformedData
+from sageaudit.errors import BadRecording, MalformedData
 from sageaudit.structs import replace
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.run import RequestChecker
@@ -36,6 +42,7 @@ def audit(recording: _Path | Mapping[str, Any], *, policy: PolicyOrPath = None) 
 
     chosen_policy = choose_policy(policy)
     if not isinstance(recording, Mapping):
+        require_path("recording", recording, "a recording")
         return audit_recording(Path(recording), chosen_policy)
     try:
         recordings = find_recordings(recording, "the recording")
@@ -77,29 +84,46 @@ def check(
     )
     if isinstance(request, Mapping):
         return check_files.check_mapping(checker, request)
+    require_path("request", request, "a request")
     return check_files.check_file(checker, os.fspath(request))
 
 
 def make_checker(
-    policy: Policy, history: AuditHistory | None, *, account: str | None, **options: Any
+    policy: Policy,
+    history: AuditHistory | None,
+    *,
+    account: str | None,
+    region: str | None,
+    pipeline: str | None = None,
+    **options: Any,
 ) -> RequestChecker:
     """Returns a checker whose notes name arguments of Python. Raises BadUsage."""
     from sageaudit.workflows import check_files  # noqa: PLC0415 - it imports every rule, botocore
 
-    if account is not None and not isinstance(account, str):
-        raise BadUsage(f"account={account!r} is not a text, such as account='111122223333'")
+    for name, value, example in (
+        ("account", account, "111122223333"),
+        ("region", region, "eu-west-1"),
+        ("pipeline", pipeline, "weekly"),
+    ):
+        if value is not None:
+            require_text(name, value, example)
+    require_open_history(history)
     checker = check_files.make_checker(
-        policy, history.source.history if history else None, account=account, **options
+        policy,
+        history.source.history if history else None,
+        account=account,
+        region=region,
+        pipeline=pipeline,
+        **options,
     )
-    return replace(checker, option_format="{}=...")
+    return replace(checker, option_format="{}=...", form_option="form=...")
 
 
 def choose_policy(policy: PolicyOrPath) -> Policy:
     """Returns the policy, or loads it from its file. Raises BadPolicy or BadUsage."""
     if policy is None or isinstance(policy, Policy):
         return policy or Policy()
-    if not isinstance(policy, str | os.PathLike):
-        raise BadUsage(f"policy={policy!r} is not a policy or the path of its file")
+    require_path("policy", policy, "a policy")
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
 
     return policy_file.load_policy(Path(policy))

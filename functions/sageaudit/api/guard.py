@@ -17,7 +17,7 @@ from msgspec import Struct
 from sageaudit.adapters.aws.client_events import CallListener
 from sageaudit.api.documents import PolicyOrPath, choose_policy, make_checker
 from sageaudit.api.guarded_call import CallChecker, CheckedCall
-from sageaudit.api.history import AuditHistory
+from sageaudit.api.history import AuditHistory, require_open_history
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.rule_choices import parse_requirements
@@ -29,6 +29,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows import check_files
 
 _REQUIREMENT_RULE = "requirement-not-met"
+_WOULD_REFUSE = "; refuse_unknown=True would refuse this call"
 _PRINTED = "sageaudit_printed"
 """The key in a call's context under which guards remember what they have printed about it."""
 _HEADING = "sageaudit: "
@@ -70,8 +71,7 @@ def guard(
     if a request has no role. `write` gets the text about a call; by default it goes to stderr.
     Raises BadUsage or BadPolicy for an invalid argument.
     """
-    if history is not None and not isinstance(history, AuditHistory):
-        raise BadUsage(f"history={history!r} is not an open history: use AuditHistory.open")
+    require_open_history(history)
     if write is not None and not callable(write):
         raise BadUsage(f"write={write!r} is not a function that takes a text")
     limits = Limits(
@@ -170,7 +170,8 @@ class Guard:
         cost, max_usd = call.cost, self._limits.max_usd
         if max_usd is not None and cost.unknown_reasons:
             part = "cannot be applied" if cost.usd is None else "is applied to the known costs only"
-            yield f"The limit of {format_usd(max_usd)} {part}."
+            would_refuse = "" if self._limits.refuse_unknown else _WOULD_REFUSE
+            yield f"The limit of {format_usd(max_usd)} {part}{would_refuse}."
         if call.checked is None and self._limits.refuse_unmet:
             yield "It is not known whether it meets what is required."
         if call.history_problem:

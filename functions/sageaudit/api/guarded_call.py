@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.pipeline import unpriced_steps
 from sageaudit.domain.request.recognise import FileFormat
 from sageaudit.errors import SageauditError
 from sageaudit.output.text.guard_text import CallCost, call_cost
@@ -19,7 +20,8 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows import check_files
-from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.comparison import counted_findings
+from sageaudit.workflows.check.document import CheckedFile, sort_rows
 from sageaudit.workflows.check.request import FamilyHistory, PlannedJob
 from sageaudit.workflows.check.run import RequestChecker, read_family
 
@@ -47,13 +49,14 @@ class CheckedCall(Struct, frozen=True):
     """A call that was checked. If it could not be, `unknown_because` says why.
 
     `subject` is what the call is about, such as `training job resnet-1`, and `verb` what happens to
-    it.
+    it. `unpriced_steps` has a sentence for each step of a pipeline whose cost is not known.
     """
 
     subject: str
     verb: str
     checked: CheckedFile | None = None
     unknown_because: str = ""
+    unpriced_steps: tuple[str, ...] = ()
     history_problem: str | None = None
 
     @property
@@ -66,14 +69,14 @@ class CheckedCall(Struct, frozen=True):
         """What the jobs of the call cost together."""
         if self.checked is None:
             return CallCost(None, "", (self.unknown_because,))
-        return call_cost(self.jobs)
+        cost = call_cost(self.jobs)
+        return replace(cost, unknown_reasons=(*cost.unknown_reasons, *self.unpriced_steps))
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """The findings of all jobs that count, the most important first within each job."""
+        """The findings of all jobs that count, the most important first."""
         jobs = self.checked["jobs"] if self.checked else []
-        rows = [row for job in jobs for row in job["findings"] if row["not_counted"] is None]
-        return sorted(rows, key=lambda row: row["saving_usd"] or 0, reverse=True)
+        return sort_rows(row for job in jobs for row in counted_findings(job))
 
 
 class CallChecker:
@@ -117,7 +120,12 @@ class CallChecker:
             checked = check_files.check_mapping(checker, params)
         except SageauditError as error:
             return replace(call, unknown_because=str(error))
-        return replace(call, checked=checked, history_problem=reading.problem if reading else None)
+        return replace(
+            call,
+            checked=checked,
+            unpriced_steps=unpriced_steps(params) if form is FileFormat.PIPELINE else (),
+            history_problem=reading.problem if reading else None,
+        )
 
 
 def _uncheckable_because(kind: JobKind | None, params: Mapping[str, Any]) -> str | None:

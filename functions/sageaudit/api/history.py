@@ -28,6 +28,7 @@ from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import parse_window
 
 _MONTH = "30d"
+_ARGUMENT_FORMAT = "{}={!r}"
 
 
 class AuditFilters(TypedDict, total=False):
@@ -100,6 +101,8 @@ class AuditHistory:
         `profile` and `region` are the AWS profile and region for the table. Raises a SageauditError
         if there is no such history.
         """
+        if path is not None:
+            require_path("path", path, "a history")
         file = None if path is None else Path(path)
         return cls(open_history(file, table, profile, region, warn=warnings.warn))
 
@@ -233,9 +236,32 @@ class AuditHistory:
             from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
 
             filter_values["rule"] = catalogue.resolve_rule_name(filter_values["rule"])
-        window = parse_window(since, until, _now(), with_today=with_today)
+        for name, text in (("since", since), ("until", until)):
+            if text is not None:
+                require_text(name, text, "30d")
+        window = parse_window(
+            since, until, _now(), with_today=with_today, option_format=_ARGUMENT_FORMAT
+        )
         question = make_question(window, parse_enum(SortOrder, sort, "sort"), filter_values)
         return resolve_question(self.source.history, question)
+
+
+def require_open_history(history: object) -> None:
+    """Raises BadUsage if the argument `history` is neither an open history nor None."""
+    if history is not None and not isinstance(history, AuditHistory):
+        raise BadUsage(f"history={history!r} is not an open history: use AuditHistory.open")
+
+
+def require_text(name: str, value: object, example: str) -> None:
+    """Raises BadUsage if the argument `name` is not a text."""
+    if not isinstance(value, str):
+        raise BadUsage(f"{name}={value!r} is not a text, such as {example!r}")
+
+
+def require_path(name: str, value: object, what: str) -> None:
+    """Raises BadUsage if the argument `name`, which should be `what` or its file, is no path."""
+    if not isinstance(value, str | os.PathLike):
+        raise BadUsage(f"{name}={value!r} is not {what} or the path of its file")
 
 
 EnumT = TypeVar("EnumT", bound=Enum)

@@ -20,8 +20,6 @@ from sageaudit.output.text.words import format_number
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 """Returns the values that begin with the last argument, the text that was typed."""
-_MANY = 99
-"""More names than any list has."""
 _ID_START = re.compile(r"SA\d*", re.ASCII | re.IGNORECASE)
 
 
@@ -35,14 +33,17 @@ def complete_words(words: Iterable[str]) -> Completer:
 
 
 def complete_list(
-    get_names: Callable[[click.Context], Iterable[str]], length: int = _MANY
+    get_names: Callable[[click.Context], Iterable[str]], length: int | None = None
 ) -> Completer:
-    """Returns a completer of lists such as `a,b,c`, of at most `length` names, each once."""
+    """Returns a completer of lists such as `a,b,c`, each name once.
+
+    `length`: the most names, if there is a limit.
+    """
 
     def complete(ctx: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
         head, comma, last = typed.rpartition(",")
         chosen = head.split(",") if head else []
-        if len(chosen) >= length:
+        if length is not None and len(chosen) >= length:
             return []
         names = (name for name in get_names(ctx) if name not in chosen)
         return [CompletionItem(f"{head}{comma}{item.value}") for item in _items(names, last)]

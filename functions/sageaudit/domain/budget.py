@@ -6,7 +6,7 @@ Spend is the sum of the bills of jobs that ended in the month (UTC), as the dail
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -31,8 +31,8 @@ _ONE_DAY = timedelta(days=1)
 class Threshold(enum.StrEnum):
     """What a message about a budget reports. Each is reported once a month."""
 
-    NEAR = "80%"
-    EXCEEDED = "100%"
+    NEAR = "near"
+    EXCEEDED = "exceeded"
     PROJECTED = "projected"
 
 
@@ -47,46 +47,65 @@ class BudgetState(enum.StrEnum):
     NO_JOBS = "no jobs"
 
 
-class BudgetMonth(Struct, frozen=True):
-    """A month (UTC) of a budget, as of the day `today`.
+class CoveredDays(Struct, frozen=True):
+    """The days (UTC) whose jobs a history has, `since` and `until` included.
 
-    `covered_since`: the first day of the month that the history covers; None if it covers none.
-    `total`: the sums of the month so far. `finished`: the part of the days before today.
+    `since` is None if it has none. `until` is `today` unless the history lacks newer jobs.
+    """
+
+    since: date | None
+    until: date
+    today: date
+
+
+class BudgetMonth(Struct, frozen=True):
+    """A month (UTC) of a budget, as of the day `as_of`: all days before it are whole days.
+
+    `covered_since`, `covered_until`: the first and the last day of the month that the history
+    covers; None if it covers none. `total`: the sums of the month so far. `finished`: the part of
+    the days before `as_of`. `lacks_days`: whether the history lacks days after `covered_until`.
+    `has_unreadable`: whether the sums may lack some that cannot be read.
     """
 
     budget: Budget
     first_day: date
-    today: date
+    as_of: date
     covered_since: date | None
+    covered_until: date | None
     total: Sums
     finished: Sums
+    lacks_days: bool
+    has_unreadable: bool
 
     @classmethod
     def from_rows(
         cls,
         budget: Budget,
         day: date,
-        today: date,
-        covered_since: date | None,
-        rows: Sequence[SumRow],
+        covered: CoveredDays,
+        rows: Iterable[SumRow],
+        *,
+        has_unreadable: bool = False,
     ) -> BudgetMonth:
         """Returns the month that contains `day`, from the daily sums of the budget's jobs.
 
-        `covered_since`: the first day that the history covers; None if it is not known. Earlier
-        days with sums count as covered.
+        `has_unreadable`: whether `rows` may lack sums that cannot be read.
         """
         first_day, last_day = day.replace(day=1), last_day_of_month(day)
         month_rows = [row for row in rows if first_day <= row.day <= last_day]
-        known_days = [row.day for row in month_rows]
-        if covered_since is not None and covered_since <= last_day:
-            known_days.append(max(covered_since, first_day))
+        as_of = min(covered.today, covered.until + _ONE_DAY)
+        since, until = max(covered.since or date.max, first_day), min(covered.until, last_day)
+        is_covered = since <= until
         return cls(
             budget,
             first_day,
-            today,
-            min(known_days, default=None),
+            as_of,
+            since if is_covered else None,
+            until if is_covered else None,
             sum_rows(month_rows),
-            sum_rows(row for row in month_rows if row.day < today),
+            sum_rows(row for row in month_rows if row.day < as_of),
+            until < min(covered.today, last_day),
+            has_unreadable,
         )
 
     @property
@@ -101,8 +120,8 @@ class BudgetMonth(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether the month has ended."""
-        return self.today > self.last_day
+        """Whether the month has ended, as far as the history knows."""
+        return self.as_of > self.last_day
 
     @property
     def jobs(self) -> int:
@@ -121,14 +140,15 @@ class BudgetMonth(Struct, frozen=True):
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether the spend lacks a part: of bills, or of the month."""
+        """Whether the spend lacks a part: of bills, of stored sums, or of the month."""
         is_bill_missing = self.total.incomplete or self.total.total_unknown_count
-        return self.is_covered_in_part or bool(is_bill_missing)
+        is_month_missing = self.is_covered_in_part or self.lacks_days
+        return is_month_missing or self.has_unreadable or bool(is_bill_missing)
 
     @property
-    def is_upper_bound(self) -> bool:
+    def may_be_lower(self) -> bool:
         """Whether the true spend may be lower, so that an exceeded budget may not be."""
-        return self.spend_qualifier is SpendQualifier.UP_TO
+        return bool(self.total.upper_bounds)
 
     @property
     def spend_qualifier(self) -> SpendQualifier:
@@ -136,7 +156,7 @@ class BudgetMonth(Struct, frozen=True):
         return qualify_amount(
             is_known=self.spent_usd is not None,
             lower_bound=self.is_lower_bound,
-            upper_bound=bool(self.total.upper_bounds),
+            upper_bound=self.may_be_lower,
             estimated=bool(self.total.estimated),
         )
 
@@ -151,7 +171,7 @@ class BudgetMonth(Struct, frozen=True):
         """The number of whole days of the month that the history covers."""
         if self.covered_since is None:
             return 0
-        return max((min(self.today, self.last_day + _ONE_DAY) - self.covered_since).days, 0)
+        return max((min(self.as_of, self.last_day + _ONE_DAY) - self.covered_since).days, 0)
 
     @property
     def projected_usd(self) -> Decimal | None:
@@ -164,7 +184,7 @@ class BudgetMonth(Struct, frozen=True):
         if self.is_over or is_too_early or finished_usd is None or self.spent_usd is None:
             return None
         today_usd = self.spent_usd - finished_usd
-        days_left = (self.last_day - self.today).days
+        days_left = (self.last_day - self.as_of).days
         return project_spend(finished_usd, today_usd, self.finished_days, days_left)
 
     @property
@@ -197,9 +217,9 @@ class BudgetMonth(Struct, frozen=True):
             return BudgetState.PROJECTED
         if Threshold.NEAR in reached:
             return BudgetState.NEAR
-        if not self.jobs:
-            return BudgetState.NO_JOBS
-        return BudgetState.UNKNOWN if self.is_lower_bound else BudgetState.WITHIN
+        if self.is_lower_bound:
+            return BudgetState.UNKNOWN
+        return BudgetState.WITHIN if self.jobs else BudgetState.NO_JOBS
 
 
 class SentBudgetMessages(Struct, frozen=True):
@@ -259,15 +279,15 @@ def installation_day(installed_at: datetime | None) -> date | None:
     return installed_at.astimezone(UTC).date() if installed_at else None
 
 
-def months_to_check(now_day: date, covered_since: date | None) -> list[date]:
+def months_to_check(now_day: date, installed_on: date | None) -> list[date]:
     """Returns a day of each month whose budgets are checked: this month, at first also the last.
 
     The month before the installation is not checked: nobody needs messages about old spend.
     """
     previous = now_day.replace(day=1) - _ONE_DAY
     is_recent = now_day - previous <= LATE_AUDITS
-    is_covered = covered_since is not None and covered_since <= previous
-    return [previous, now_day] if is_recent and is_covered else [now_day]
+    is_audited = installed_on is not None and installed_on <= previous
+    return [previous, now_day] if is_recent and is_audited else [now_day]
 
 
 def last_day_of_month(day: date) -> date:

@@ -7,11 +7,16 @@ from datetime import date, datetime
 from itertools import islice
 
 from sageaudit.domain.audit.sums import Scope, Sums, group_rows, tag_sum_name
-from sageaudit.domain.budget import BudgetMonth, installation_day, last_day_of_month
+from sageaudit.domain.budget import (
+    BudgetMonth,
+    CoveredDays,
+    installation_day,
+    last_day_of_month,
+)
 from sageaudit.domain.job.family import shared_name
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.ports import History
-from sageaudit.queries.lists import HistoryLists, ReadCounts, first_covered_day
+from sageaudit.queries.lists import HistoryLists, ReadCounts, audited_days, first_covered_day
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import ONE_DAY, Window, make_window
 
@@ -24,55 +29,58 @@ def read_budget_month(
     history: History,
     budget: Budget,
     day: date,
-    today: date,
-    covered_since: date | None,
+    covered: CoveredDays,
     read_counts: ReadCounts | None = None,
 ) -> BudgetMonth:
-    """Returns the budget's month that contains `day`, as of `today`. Raises AwsError.
+    """Returns the budget's month that contains `day`. Raises AwsError.
 
-    `covered_since`: the first day that the history covers; None if it is not known. It reads only
-    the daily sums of the budget's jobs: one request for each account with jobs in the month.
-    `read_counts` counts them.
+    It reads only the daily sums of the budget's jobs: one request for each account with jobs in the
+    month. `read_counts` counts them. If the history has left out anything that it cannot read, the
+    month may lack jobs.
     """
     scope, name = _scope_and_name(budget)
     lists = HistoryLists(history, _month_window(day), read_counts or ReadCounts())
-    rows = lists.daily_sums(scope, account=budget.account, name=name)
-    return BudgetMonth.from_rows(budget, day, today, covered_since, [*rows])
+    rows = [*lists.daily_sums(scope, account=budget.account, name=name)]
+    has_unreadable = bool(history.unreadable_items())
+    return BudgetMonth.from_rows(budget, day, covered, rows, has_unreadable=has_unreadable)
 
 
 def read_budget_months(
     history: History,
     budgets: Iterable[Budget],
     day: date,
-    today: date,
-    installed_at: datetime | None,
+    covered: CoveredDays,
     read_counts: ReadCounts | None = None,
 ) -> list[BudgetMonth]:
-    """Returns the month that contains `day` for each budget; reads nothing without a budget.
-
-    `installed_at`: see `covered_since`. `read_counts`: see `read_budget_month`.
-    """
-    listed = [*budgets]
-    covered_day = covered_since(history, day, installed_at) if listed else None
-    return [
-        read_budget_month(history, budget, day, today, covered_day, read_counts)
-        for budget in listed
-    ]
+    """Returns the month that contains `day` for each budget, like `read_budget_month`."""
+    return [read_budget_month(history, budget, day, covered, read_counts) for budget in budgets]
 
 
-def covered_since(history: History, day: date, installed_at: datetime | None) -> date | None:
-    """Returns a day from which on the history covers the month that contains `day`; None if none.
+def covered_days(
+    history: History,
+    day: date,
+    today: date,
+    installed_at: datetime | None,
+    *,
+    is_deployment: bool = True,
+) -> CoveredDays:
+    """Returns the days that the history covers, as far as the month that contains `day` needs them.
 
-    If a deployment is older than the month, the history is not asked. `installed_at` is the time of
-    its installation; None for a history without one.
+    `installed_at`: the time of a deployment's installation; None if unknown. If that is before the
+    month, the history is not asked. A deployment audits every job; a file, for which
+    `is_deployment` is False, has the jobs up to the last scan, so it covers the days up to its
+    newest job. Raises AwsError.
     """
     first_day, installed_on = day.replace(day=1), installation_day(installed_at)
     if installed_on is not None and installed_on <= first_day:
-        return first_day
+        return CoveredDays(first_day, today, today)
     window = _month_window(day)
     audited_day = first_covered_day(HistoryLists(history, window), Question(window), day)
-    covered_day = min(audited_day, installed_on or date.max)
-    return None if covered_day == date.max else covered_day
+    since = min(audited_day, installed_on or date.max)
+    until = today
+    if not is_deployment and (days := audited_days(history)) and days[-1] + ONE_DAY < today:
+        until = days[-1]
+    return CoveredDays(None if since == date.max else since, until, today)
 
 
 def find_costliest_family(history: History, month: BudgetMonth) -> tuple[str, Sums] | None:

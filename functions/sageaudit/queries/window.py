@@ -73,7 +73,12 @@ class Window(Struct, frozen=True):
 
 
 def parse_window(
-    since: str, until: str | None, now: datetime, *, with_today: bool = True
+    since: str,
+    until: str | None,
+    now: datetime,
+    *,
+    with_today: bool = True,
+    option_format: str = "--{} {}",
 ) -> Window:
     """Parses the texts of `--since` and `--until`, each in one of TIME_FORMATS.
 
@@ -84,11 +89,14 @@ def parse_window(
     window ends with today, or without `with_today`, with yesterday. Today is the date in one hour,
     so that a slow clock hides no audit.
 
-    Raises BadUsage for other texts, for the future, and for an empty window.
+    Raises BadUsage for other texts, for the future, and for an empty window. `option_format` is how
+    it names an option and its text.
     """
-    start, end = _parse_time("--since", since, now)
+    since_option = option_format.format("since", since)
+    until_option = option_format.format("until", until)
+    start, end = _parse_time(since_option, since, now)
     if until is not None:
-        _, end = _parse_time("--until", until, now)
+        _, end = _parse_time(until_option, until, now)
         if (match := _DAYS_AGO.match(since)) and not _DAYS_AGO.match(until):
             last_moment = end - timedelta(microseconds=1) if with_today else end
             start = _days_before(last_moment, int(match[1]))
@@ -96,11 +104,11 @@ def parse_window(
         end = _midnight(now + _MAX_CLOCK_LAG) + ONE_DAY if with_today else _midnight(now)
     start = max(start, FIRST_MOMENT)
     if end <= FIRST_MOMENT:
-        option_text = f"--since {since}" if until is None else f"--until {until}"
-        raise BadUsage(f"{option_text} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
+        option = since_option if until is None else until_option
+        raise BadUsage(f"{option} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
     if start >= end:
-        end_text = "the end of yesterday" if until is None else f"--until {until}"
-        raise BadUsage(f"--since {since} is not before {end_text}: give an earlier --since")
+        end_text = "the end of yesterday" if until is None else until_option
+        raise BadUsage(f"{since_option} is not before {end_text}: give an earlier start")
     return Window(start, end)
 
 
@@ -128,17 +136,15 @@ def parse_whole_days(
 def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
     """Returns the start and the end of the time in a text; both are equal for a time of day.
 
-    Raises BadUsage that names `option`, for an invalid or a future time.
+    Raises BadUsage that begins with `option`, for an invalid or a future time.
     """
     period = _parse_named_period(text, now)
     if period is None and (moment := _parse_moment(text, now)) is not None:
         period = moment, moment + ("T" not in text) * ONE_DAY
     if period is None:
-        raise BadUsage(f"{option} {text} is not a time: write {TIME_FORMATS}")
+        raise BadUsage(f"{option} is not a time: write {TIME_FORMATS}")
     if period[0] > now:
-        raise BadUsage(
-            f"{option} {text} is in the future: it is {now:%Y-%m-%dT%H:%MZ} by this computer"
-        )
+        raise BadUsage(f"{option} is in the future: it is {now:%Y-%m-%dT%H:%MZ} by this computer")
     return period
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from sageaudit.domain.budget import (
     BudgetMonth,
+    CoveredDays,
     SentBudgetMessages,
     Threshold,
     after_message,
@@ -26,17 +27,16 @@ from sageaudit.domain.budget import (
 )
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, MalformedData, UnreadableItem
+from sageaudit.errors import AwsError, MalformedData
 from sageaudit.output.text.budget import budget_card
 from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.ports import BudgetLedger, History, Workers
 from sageaudit.queries.budgets import (
-    covered_since,
+    covered_days,
     find_costliest_family,
     read_budget_month,
 )
-from sageaudit.structs import replace
 from sageaudit.workflows.side_by_side import run_side_by_side
 
 
@@ -57,7 +57,7 @@ class BudgetCheck(Struct, frozen=True):
     """The result for one budget in one month.
 
     `threshold` is what its new message reports, on `channels`; None without a message. `error` is
-    why the budget could not be checked. `unreadable`: stored sums that its spend lacks.
+    why the budget could not be checked.
     """
 
     budget: str
@@ -65,7 +65,6 @@ class BudgetCheck(Struct, frozen=True):
     threshold: Threshold | None = None
     channels: tuple[str, ...] = ()
     error: AwsError | MalformedData | None = None
-    unreadable: tuple[UnreadableItem, ...] = ()
 
 
 def check_budgets(
@@ -77,22 +76,22 @@ def check_budgets(
     result.
     """
     today = now.astimezone(UTC).date()
-    for day in months_to_check(today, installation_day(installed_at)):
-        covered_day = covered_since(deps.history, day, installed_at)
-        calls = (
-            partial(_check_budget, deps, budget, day, covered_day, now)
-            for budget in deps.policy.budgets
-        )
-        for check in run_side_by_side((iter([call]) for call in calls), workers):
-            yield replace(check, unreadable=deps.history.take_unreadable())
+    days = months_to_check(today, installation_day(installed_at))
+    covered_by_day = {day: covered_days(deps.history, day, today, installed_at) for day in days}
+    calls = (
+        partial(_check_budget, deps, budget, day, covered, now)
+        for day, covered in covered_by_day.items()
+        for budget in deps.policy.budgets
+    )
+    yield from run_side_by_side((iter([call]) for call in calls), workers)
 
 
 def _check_budget(
-    deps: BudgetDependencies, budget: Budget, day: date, covered_day: date | None, now: datetime
+    deps: BudgetDependencies, budget: Budget, day: date, covered: CoveredDays, now: datetime
 ) -> BudgetCheck:
-    label, today = f"{day:%Y-%m}", now.astimezone(UTC).date()
+    label = f"{day:%Y-%m}"
     try:
-        month = read_budget_month(deps.history, budget, day, today, covered_day)
+        month = read_budget_month(deps.history, budget, day, covered)
         past = deps.ledger.budget_messages(label, budget.selector)
         threshold = due_threshold(month, past)
         if threshold is None:

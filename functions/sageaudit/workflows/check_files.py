@@ -88,7 +88,7 @@ def check_with_base(checker: RequestChecker, path: str, base: GitRevision | None
         try:
             earlier_document = check_file(checker, path, content)
         except BadUsage as error:
-            base_error = f"at {base.name}: {error}"
+            base_error = f"at {base.name}: {str(error).removeprefix(f'{name}: ')}"
     result = FileCheck(
         name, base=earlier_document, base_error=base_error, is_compared=base is not None
     )

@@ -48,8 +48,8 @@ class FixPlan(Struct, frozen=True):
 def plan_fixes(checker: RequestChecker, path: str, checked: CheckedFile) -> FixPlan:
     """Returns the fixes of a file's counted findings that have one known value.
 
-    The changed file is checked: a fix after which its finding stays, or AWS refuses another
-    parameter, is left out. Raises BadUsage for a file that cannot be changed in place.
+    The changed file is checked: a fix is skipped if its finding remains, or if AWS would then
+    refuse the request. Raises BadUsage for a file that cannot be changed in place.
     """
     if path == text_file.STDIN or not Path(path).is_file():
         raise BadUsage(f"--write needs a file: {text_file.display_name(path)} cannot be changed")
@@ -57,9 +57,9 @@ def plan_fixes(checker: RequestChecker, path: str, checked: CheckedFile) -> FixP
     if checked["form"] == FileFormat.TERRAFORM.value:
         raise BadUsage(f"{path}: is a plan: change the arguments in your Terraform code")
     if not request.text:
-        raise BadUsage(f"{path}: is not written to: --write changes only JSON")
+        raise BadUsage(f"{path}: was not changed: --write changes only JSON")
     if repeated := request.line_numbers()[1]:
-        raise BadUsage(f"{path}: is not written to, since it has {repeated[0][-1]} twice")
+        raise BadUsage(f"{path}: was not changed: the key {repeated[0][-1]} appears twice")
     file = EditableFile.read(path, request.text)
     parsed = recognise(
         request.document, checker.model, form=checker.form, pipeline=checker.pipeline
@@ -74,7 +74,9 @@ def plan_fixes(checker: RequestChecker, path: str, checked: CheckedFile) -> FixP
         after=after,
         fixes=tuple(accepted),
         skipped=tuple(
-            fix if fix.skipped_because else _skip(fix, "it would leave or cause another finding")
+            fix
+            if fix.skipped_because
+            else _skip(fix, "the finding would remain, or AWS would refuse the request")
             for fix in candidates
             if fix not in accepted
         ),
@@ -143,12 +145,13 @@ def _key(job_index: int, row: dict[str, Any]) -> _Key:
 def _fixes(checked: CheckedFile, requests: Sequence[Request]) -> Iterator[Fix]:
     for index, (job, request) in enumerate(zip(checked["jobs"], requests, strict=False)):
         for row in counted_findings(job):
-            if row["fix"]:
-                yield _make_fix(index, row, request)
+            yield _make_fix(index, row, request)
 
 
 def _make_fix(index: int, row: dict[str, Any], request: Request) -> Fix:
     fix = Fix(index, row)
+    if not row["fix"]:
+        return _skip(fix, "no single change fixes it")
     if Bucket(row["bucket"]) is Bucket.POSSIBLE:
         return _skip(fix, "it is a possible saving: try it in one run first")
     if not request.origin.is_inline:
@@ -160,7 +163,7 @@ def _make_fix(index: int, row: dict[str, Any], request: Request) -> Fix:
         if name := parameter["pipeline_parameter"]:
             return _skip(fix, f"{path} is the pipeline parameter {name}")
         if _is_placeholder(new):
-            return _skip(fix, f"only you know the value of {path}")
+            return _skip(fix, f"choose {path} yourself")
         place = split_path(root.body, path)
         if place is None or isinstance(value_at(root.body, path), UnknownValue):
             return _skip(fix, f"{path} is not known yet")
@@ -168,7 +171,8 @@ def _make_fix(index: int, row: dict[str, Any], request: Request) -> Fix:
         if row["rule"] == Fault.UNKNOWN.value:
             old, new = place[-1], str(new).rpartition(".")[2]
             edit = Edit(edit.place, new_key=new)
-        if row["source"] == "api" and plain_name(old) != plain_name(new):
+        is_guess = row["source"] == "api" and row["rule"] != Fault.TYPE.value
+        if is_guess and plain_name(old) != plain_name(new):
             return _skip(fix, f"{new} may not be what you mean")
         edits.append(edit)
     return Fix(index, row, tuple(edits))

@@ -25,6 +25,7 @@ from sageaudit.domain.advice.advice import (
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, Digest, estimate_month
 from sageaudit.domain.alert.alert import Alert, alert_subject_key
 from sageaudit.domain.audit.sums import ChangedFamily
+from sageaudit.domain.budget import BudgetMonth
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import AccountRegion
 from sageaudit.domain.members import unreadable_members
@@ -37,7 +38,7 @@ from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.ports import Decisions, DigestLedger, History, MemberRegistry
 from sageaudit.queries.answer import matching_recommendations, read_family_recommendations
-from sageaudit.queries.budgets import read_budget_months
+from sageaudit.queries.budgets import covered_days, read_budget_months
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
     changed_families,
@@ -63,6 +64,7 @@ class DigestDependencies(Struct, frozen=True):
     `registry` is None for a history without members; `is_audited` says whether the policy includes
     one. `write_report` is None for no report. `history_location` is the history that the digest's
     commands read. `installed_at` returns the time of the installation; None if unknown.
+    `is_deployment` is False for a history file, which has the jobs up to the last scan.
     """
 
     history: History
@@ -75,6 +77,7 @@ class DigestDependencies(Struct, frozen=True):
     write_report: WriteReport | None = None
     history_location: HistoryLocation = DEFAULT_HISTORY
     installed_at: Callable[[], datetime | None] = lambda: None
+    is_deployment: bool = True
 
 
 class DigestWritten(Struct, frozen=True):
@@ -165,25 +168,30 @@ def read_digests(
     routes, _ = routes_with_digest(deps.policy)
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
     digest_by_number = dict(zip(routes, digests, strict=True))
-    # Only the digest of all jobs has budgets, since a route may be about other jobs.
-    today = now.astimezone(UTC).date()
-    budgets = deps.policy.budgets
-    installed_at = deps.installed_at() if budgets else None
-    months = read_budget_months(deps.history, budgets, week[1], today, installed_at)
-    budgets_by_number = {0: tuple(months)}
+    months = _read_budgets(deps, week[1], now.astimezone(UTC).date())
     unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
-    # Only the digest of all jobs names members: a route may be about other accounts.
     members = deps.registry.members() if deps.registry else {}
-    unreadable_members_by_number = {0: tuple(unreadable_members(members, deps.is_audited))}
+    denying_members = tuple(unreadable_members(members, deps.is_audited))
+    # Only the digest of all jobs has budgets and members: a route may be about other jobs and
+    # accounts.
     return {
         number: replace(
             digest,
             unreadable_items=unreadable_items,
-            unreadable_members=unreadable_members_by_number.get(number, ()),
-            budgets=budgets_by_number.get(number, ()),
+            unreadable_members=() if number else denying_members,
+            budgets=() if number else months,
         )
         for number, digest in digest_by_number.items()
     }
+
+
+def _read_budgets(deps: DigestDependencies, day: date, today: date) -> tuple[BudgetMonth, ...]:
+    if not deps.policy.budgets:
+        return ()
+    covered = covered_days(
+        deps.history, day, today, deps.installed_at(), is_deployment=deps.is_deployment
+    )
+    return tuple(read_budget_months(deps.history, deps.policy.budgets, day, covered))
 
 
 def make_digests(

@@ -112,7 +112,14 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
     if source.session is not None:
         registry = DynamoMemberRegistry(client(source.session, "dynamodb"), source.name)
     deps = weekly.DigestDependencies(
-        source.history, ledger, source.decisions, policy, {}, registry=registry
+        source.history,
+        ledger,
+        source.decisions,
+        policy,
+        {},
+        registry=registry,
+        installed_at=source.installed_at,
+        is_deployment=source.session is not None,
     )
     week = weekly.last_finished_week(policy, now)
     digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)

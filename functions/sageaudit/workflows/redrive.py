@@ -63,6 +63,7 @@ class LetterStatus(enum.StrEnum):
 class DeadLetter(Struct):
     """One dead letter. `reason` is a word, `explanation` a sentence; both are untrusted text.
 
+    `subject` is the ARN of the job that the letter is about, or names its digest or budget.
     `channel` is "" if the letter's kind has only one queue. `note` says why the letter is not sent.
     """
 
@@ -71,7 +72,7 @@ class DeadLetter(Struct):
     explanation: str
     first_sent_at: datetime
     deleted_at: datetime
-    job: str | None = None
+    subject: str | None = None
     version: int | None = None
     channel: str = ""
     status: LetterStatus = LetterStatus.MOVES
@@ -144,20 +145,29 @@ class _EveryAccount(Struct, frozen=True):
 def _read_event(letter: DeadLetter) -> None:
     body = letter.message.body
     if parse_heartbeat(body) is None:
-        letter.job = parse_job_end_event(body, _EveryAccount()).ref.arn
+        letter.subject = parse_job_end_event(body, _EveryAccount()).ref.arn
 
 
 def _read_keys(letter: DeadLetter) -> None:
     labels = notice_labels(*parse_change_keys(letter.message.body))
-    subjects = (labels[name] for name in ("job", "digest", "budget") if name in labels)
-    letter.job, letter.version = next(subjects), labels.get("version")
+    letter.subject, letter.version = _subject(labels), labels.get("version")
+
+
+def _subject(labels: Mapping[str, str]) -> str:
+    """Returns the job's ARN, or text such as `budget 2026-08 tag team=vision`."""
+    if "digest" in labels:
+        return f"digest to {labels['digest']}"
+    if "budget" in labels:
+        return " ".join(("budget", *filter(None, labels["budget"].split("#", 2))))
+    return labels["job"]
 
 
 def _read_notice(letter: DeadLetter) -> None:
     notice = parse_notice(letter.message.body)
     letter.channel = notice.channel
     pk, _, version = notice.notice_id.rpartition("|")[0].rpartition("|")
-    letter.job = pk.removeprefix("JOB#").rpartition("#")[0] or pk
+    arn = pk.removeprefix("JOB#").rpartition("#")[0]
+    letter.subject = arn if arn.startswith("arn:") else pk
     letter.version = int(version) if version.isascii() and version.isdecimal() else None
 
 

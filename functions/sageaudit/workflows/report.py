@@ -31,6 +31,7 @@ from sageaudit.output.html.contents import (
     JobReport,
     PreviousPeriod,
     RuleExplanation,
+    family_sums,
     rank_key,
 )
 from sageaudit.output.html.job_table import tag_title
@@ -168,7 +169,8 @@ def assemble_account_report(
 ) -> AccountReport:
     """Returns the report of a period. Its sums are the history's daily sums.
 
-    The report ends `now`, or on the history's newest day if that is later, since clocks differ.
+    The report ends with the period, but not after today, or the history's newest day if that is
+    later, since clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -210,8 +212,7 @@ def assemble_account_report(
     )
     details = _Details(source, summaries)
     details.read_first()
-    # A period without jobs has no sums.
-    families = next((part.sums for part in sums_by_column if part.column == "Family"), {})
+    families = family_sums(sums_by_column).sums
     total = sum_rows(account_sums)
     changes = top_changes(details.read_document, summaries, families, recommendations, total)
     for change in changes:
@@ -254,8 +255,8 @@ def _sums_by_tag(
     earlier_window: Window | None,
     account: str | None,
 ) -> Iterator[ColumnSums]:
-    # A history has no daily sums of tags, so the jobs are added up. Earlier sums are None unless
-    # all jobs of the earlier days were read.
+    # Daily sums of tags lack the jobs without the tag, so the jobs are added up. Earlier sums
+    # are None unless all jobs of the earlier days were read.
     names = sorted({name for summary in summaries for name in summary.tags})
     earlier_summaries, omitted_count = list[AuditSummary](), 1
     if names and earlier_window:

@@ -26,9 +26,10 @@ _MAX_CARDS = 3
 class _Families(Struct, frozen=True):
     """The families of a report.
 
-    `sums`: by family. `open_values`: the recommended values that are open, by family and rule; None
-    without recommendations, where each rule counts as open. `read_document`: returns the audit of a
-    run by its index in `summaries`; None if it cannot be read.
+    `sums`: by family. `indexes`: those of a family's runs in `summaries`. `open_values`: the
+    recommended values that are open, by family and rule; None without recommendations, where each
+    rule counts as open. `read_document`: returns the audit of a run by its index in `summaries`;
+    None if it cannot be read.
     """
 
     sums: Mapping[str | None, Sums]
@@ -72,8 +73,7 @@ class _Families(Struct, frozen=True):
         fix = rule_fix(rule, runs, read_document)
         if fix is None or _is_fixed(fix, newest):
             return None
-        index = next(index for index in indexes if self.summaries[index].job == fix.job)
-        return FamilyChange(family, fix, index)
+        return FamilyChange(family, fix, index_by_key[fix.key])
 
 
 def top_changes(
@@ -96,7 +96,7 @@ def top_changes(
     for index, summary in enumerate(summaries):
         indexes[summary.family].append(index)
     open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for recommendation in _open_or_unseen(recommendations):
+    for recommendation in _relevant_recommendations(recommendations):
         open_values[recommendation.family, recommendation.rule].add(recommendation.new)
     candidates = _Families(
         families, summaries, indexes, open_values if recommendations else None, read_document
@@ -110,7 +110,7 @@ def top_changes(
     return counted[:_MAX_CARDS]
 
 
-def _open_or_unseen(
+def _relevant_recommendations(
     recommendations: Sequence[FamilyRecommendation],
 ) -> Sequence[FamilyRecommendation]:
     """Returns the open recommendations or, if a past period has none, those not seen for long."""

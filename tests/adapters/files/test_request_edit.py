@@ -49,6 +49,7 @@ TWO = """{
             TWO, Edit(("a", "b"), new_key="B"), ('"b": 1', '"B": 1'), id="a misspelled key"
         ),
         pytest.param(TWO, Edit(("a", "b", "c"), 1), ("", ""), id="a number is no object"),
+        pytest.param(TWO, Edit(("a", "x", 0, "c"), 1), ("", ""), id="an item of no list"),
         pytest.param('{"a":1}', Edit(("b",), 2), ("1}", '1,"b":2}'), id="compact"),
         pytest.param("{}", Edit(("b",), 2), ("{}", '{"b": 2}'), id="empty"),
         pytest.param('{\n\t"a": {}\n}', Edit(("a", "b"), 2),

@@ -119,6 +119,30 @@ def test_a_cost_tag_has_daily_sums_that_equal_the_bills(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "table"])
+def test_a_tag_that_is_shown_later_has_the_bills_of_jobs_that_are_audited_again(kind: str) -> None:
+    """What the first audit did not add is not subtracted; a tag that is not shown any more is."""
+    team: dict[str, str | None] = {"team": "vision"}
+    with histories(kind) as history:
+        for version, tags in enumerate(({}, team, team, {})):
+            again = tagged("a", 1.25, tags)
+            history.record(replace(again, force_new_version=version > 0))
+            rows = [*history.daily_sums(Scope.TAG, SINCE, UNTIL)]
+            expected = {"team=vision": Decimal("1.25")} if tags else {}
+            assert {row.name: row.sums.total_usd for row in rows} == expected
+
+
+@pytest.mark.parametrize("kind", ["file", "table"])
+def test_two_tags_with_one_name_of_sums_count_a_job_once(kind: str) -> None:
+    """Also if it is audited again."""
+    tags: dict[str, str | None] = {"team": "a=b", "team=a": "b"}
+    with histories(kind) as history:
+        for usd in (1, 2, 3):
+            history.record(replace(tagged("a", usd, tags), force_new_version=True))
+            [row] = history.daily_sums(Scope.TAG, SINCE, UNTIL)
+            assert (row.name, row.sums.total_usd) == ("team=a=b", usd)
+
+
+@pytest.mark.parametrize("kind", ["file", "table"])
 def test_a_new_version_moves_a_job_from_one_value_of_a_tag_to_another(kind: str) -> None:
     """The tag or the bill was corrected."""
     with histories(kind) as history:

@@ -36,7 +36,11 @@ def budget_toml(*lines: str) -> str:
             'family = "training/pytorch/train.py/resnet"',
             Budget("resnet", Decimal(10), family="training/pytorch/train.py/resnet"),
         ),
-        ('name = "everything"', Budget("everything", Decimal(10))),
+        ('owner = " ana "', Budget("ana", Decimal(10), owner="ana")),
+        ('tag = " team = vision "', Budget("team = vision", Decimal(10), tag=("team", "vision"))),
+        ('account = " 111122223333"', Budget("111122223333", Decimal(10), account="111122223333")),
+        ('family = "training/x/ "', Budget("training/x/", Decimal(10), family="training/x/")),
+        ('name = " everything "', Budget("everything", Decimal(10))),
         ('to = ["ml", "ml"]', Budget("all jobs", Decimal(10), channels=("ml",))),
     ],
 )

@@ -74,7 +74,7 @@ def test_the_most_expensive_preferred_type_counts() -> None:
 
 def test_trials_are_counted() -> None:
     """Eight at their limit; a grid by its combinations; or as many as fit into the search's
-    time.
+    time, with their volumes.
     """
     trial = MaxCost(RunLimit(Decimal(3600)), Decimal(2), hourly_usd=Decimal(2))
     config = "HyperParameterTuningJobConfig"
@@ -95,7 +95,7 @@ def test_trials_are_counted() -> None:
     }
     assert max_cost_of(grid, **tuning).usd == 18
     short = {f"{config}.ResourceLimits.MaxRuntimeInSeconds": 1800}
-    assert max_cost_of(short, **tuning).usd == 2
+    assert max_cost_of(short, **tuning).usd == 3
 
 
 def test_only_comparable_runs_are_compared() -> None:

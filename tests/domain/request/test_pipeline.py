@@ -1,7 +1,9 @@
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.pipeline import requests_in_definition
+from sageaudit.domain.request.pipeline import requests_in_definition, unpriced_steps
 from sageaudit.domain.request.request import UnknownValue
 
 PARAMETERS = [
@@ -100,3 +102,36 @@ def test_a_small_definition_gives_no_endless_text() -> None:
         UnknownValue("the default of the pipeline parameter Lists is no plain value")
     ]
     assert second.body["One"] == UnknownValue("what Std:Join gives is longer than any definition")
+
+
+@pytest.mark.parametrize(
+    ("policies", "attempts"),
+    [
+        ([], 1),
+        ([{"ExceptionType": ["Step.THROTTLING", "SageMaker.CAPACITY_ERROR"], "MaxAttempts": 5}], 1),
+        ([{"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "MaxAttempts": 5}], 6),
+        ([{"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"], "ExpireAfterMin": 60}], None),
+        ([{"MaxAttempts": 2}, "x"], None),
+        ([{"MaxAttempts": 2}, {"MaxAttempts": -9}], 3),
+        ({"Get": "Parameters.Policies"}, None),
+    ],
+)
+def test_attempts_that_may_be_billed_are_counted(policies: Any, attempts: object) -> None:
+    """An attempt without capacity costs nothing."""
+    [request] = read({**step("Train", "Training"), "RetryPolicies": policies}).requests
+    assert request.attempts == attempts
+
+
+def test_a_search_is_not_repeated() -> None:
+    policies = [{"ExceptionType": ["SageMaker.JOB_INTERNAL_ERROR"]}]
+    [request] = read({**step("Tune", "Tuning"), "RetryPolicies": policies}).requests
+    assert request.attempts == 1
+
+
+def test_only_steps_that_start_other_jobs_have_an_unknown_cost() -> None:
+    steps = [step(kind, kind) for kind in ("Training", "Lambda", "RegisterModel", "Fail", "AutoML")]
+    branch = step("If", "Condition", IfSteps=[step("Spark", "EMR")])
+    assert unpriced_steps({"Steps": [*steps, branch]}) == (
+        "step AutoML: the cost of an AutoML step is not known",
+        "step Spark: the cost of an EMR step is not known",
+    )

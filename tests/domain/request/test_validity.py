@@ -70,6 +70,17 @@ def test_each_problem_has_its_fault_and_path(
     assert (problem.fault, problem.path[-1], problem.suggestion) == (fault, path, near)
 
 
+@pytest.mark.parametrize(("value", "text"), [(3, "3"), (0.5, "0.5"), (True, "true"), ([], None)])
+def test_a_number_in_place_of_a_text_may_become_text(value: object, text: str | None) -> None:
+    [problem] = problems({"HyperParameters": {"epochs": value}})
+    assert (problem.fault, problem.suggestion) == (Fault.TYPE, text)
+
+
+def test_a_text_that_aws_would_refuse_too_is_not_suggested() -> None:
+    [problem] = problems({"ResourceConfig.InstanceType": 3})
+    assert (problem.fault, problem.suggestion) == (Fault.TYPE, None)
+
+
 def test_items_beyond_the_maximum_are_refused_with_the_list() -> None:
     """A list of a million empty items has one fault, and those of the 20 items that AWS allows."""
     result = problems({"InputDataConfig": [{}] * 1_000_000})

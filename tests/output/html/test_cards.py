@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from html import unescape
 from typing import Any
@@ -14,8 +15,18 @@ from sageaudit.output.html.cards import change_cards
 from sageaudit.output.html.contents import MAX_CARD_FAMILIES, AccountReport
 from sageaudit.output.html.markup import join
 from sageaudit.structs import replace
+from tests.fakes import documents
 from tests.fakes.documents import fix
-from tests.fakes.reports import HOSTILE, FamilyRuns, families_report, grouped_report
+from tests.fakes.entries import entry_of
+from tests.fakes.families import run_summary
+from tests.fakes.reports import (
+    FIRST,
+    HOSTILE,
+    FamilyRuns,
+    families_report,
+    grouped_report,
+    report_of,
+)
 
 SMALLER = fix("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g4dn.4xlarge")
 OTHER = fix("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.xlarge")
@@ -40,6 +51,31 @@ def family(
     """Returns a family; `changes`: keys of its finding."""
     amount = None if usd is None else Decimal(usd)
     return FamilyRuns(f"training/{name}", rule, amount, fixes, runs, changes)
+
+
+def test_a_card_links_to_the_run_with_its_finding() -> None:
+    """A more wasteful run of another region has the same name."""
+    entries = []
+    for region, amounts in (("us-east-1", (6, 4)), ("eu-west-1", (7,))):
+        job = {
+            "arn": f"arn:aws:sagemaker:{region}:111122223333:training-job/a",
+            "family": "training/a",
+            "region": region,
+            "created_at": FIRST - timedelta(hours=2),
+            "ended_at": FIRST,
+        }
+        findings = [
+            documents.finding(rule, saving_usd=Decimal(usd), fix=[SMALLER], alternatives=[])
+            for rule, usd in zip(("old-generation", "cheaper-type"), amounts, strict=False)
+        ]
+        audit = documents.document(job=job, findings=findings)
+        entries.append(
+            entry_of(audit, run_summary(instance_type="ml.p3.2xlarge", instance_count=1))
+        )
+    report = report_of(entries, days=5)
+    [change] = report.top_changes
+    assert ":eu-west-1:" in change.example.fix.key.arn
+    assert report.summaries[change.example.summary_index].key == change.example.fix.key
 
 
 def test_one_change_of_several_families_is_one_card() -> None:

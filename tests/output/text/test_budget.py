@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.budget import Threshold
+from sageaudit.domain.budget import BudgetMonth, Threshold
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.budget import budget_card, budget_lines, percent_of_budget, spent_text
@@ -78,9 +78,12 @@ def test_the_first_line_names_the_threshold(
     ("threshold", "verb"),
     [(Threshold.EXCEEDED, "may be exceeded: "), (Threshold.PROJECTED, "may be ")],
 )
-def test_an_upper_bound_may_pass_a_budget(threshold: Threshold, verb: str) -> None:
-    """The true spend may be lower."""
-    month = month_of({2: 1012.4}, today=day(11), upper_bounds=1)
+@pytest.mark.parametrize("other_bills", [{}, {3: None}])
+def test_an_upper_bound_may_pass_a_budget(
+    threshold: Threshold, verb: str, other_bills: dict[int, float | None]
+) -> None:
+    """The true spend may be lower, also if another bill lacks a price."""
+    month = month_of({2: 1012.4, **other_bills}, today=day(11), upper_bounds=1)
     assert budget_card(month, threshold).headline.startswith(f"Budget all jobs {verb}")
 
 
@@ -128,6 +131,11 @@ def test_the_card_says_what_the_spend_lacks() -> None:
     month = month_of({21: 900.0, 22: None}, today=day(22), budget=VISION, covered_since=day(20))
     texts = [line.labelled_text for line in budget_card(month, Threshold.NEAR).lines]
     assert texts[2:] == ["Unknown: 1 bill lacks a price", "Not counted: jobs before 2026-11-20"]
+    month = month_of({2: 900.0}, today=day(22), budget=VISION, covered_until=day(12))
+    [*_, line] = budget_card(replace(month, has_unreadable=True), Threshold.NEAR).lines
+    assert line.labelled_text == "Not counted: stored sums that cannot be read"
+    [*_, line] = budget_card(month, Threshold.NEAR).lines
+    assert line.labelled_text == "Not counted: jobs after 2026-11-12"
 
 
 def test_own_rates_are_not_called_list_prices() -> None:
@@ -200,25 +208,41 @@ def test_subscriptions_can_filter_by_the_budget() -> None:
     assert {name: attribute["value"] for name, attribute in card.attributes.items()} == {
         "message_kind": "budget",
         "budget": "vision team",
-        "threshold": "80%",
+        "threshold": "near",
     }
 
 
-def test_a_digest_has_the_most_used_budgets_first() -> None:
-    """Unknown spend comes before all, and ten lines are enough."""
-    months = [
+def budget_months(*spends: float | None) -> list[BudgetMonth]:
+    """Returns months of budgets of $1,000, each with this spend; None is unknown."""
+    return [
         month_of(
-            {2: usd},
-            today=day(12),
-            budget=Budget(f"b{number}", Decimal(1000), owner=str(number)),
+            {2: usd}, today=day(12), budget=Budget(f"b{number}", Decimal(1000), owner=str(number))
         )
-        for number, usd in enumerate((10.0, 900.0, None, *range(100, 190, 10)))
+        for number, usd in enumerate(spends)
     ]
-    lines = [line.labelled_text for line in budget_lines(months)]
-    assert lines[:3] == [
+
+
+def test_a_digest_has_exceeded_budgets_first_then_unknown_then_the_most_used() -> None:
+    """Nobody knows how much is left of an unknown one. The last line counts the others."""
+    months = budget_months(10.0, 900.0, None, 1100.0, *range(100, 140, 10))
+    lines = [line.labelled_text for line in budget_lines(months, 5)]
+    assert lines == [
+        "Budget b3: $1,100.00 of $1,000.00 (110%) in 2026-11, about $3,000.00 projected",
         "Budget b2: unknown of $1,000.00 (unknown) in 2026-11",
         "Budget b1: $900.00 of $1,000.00 (90%) in 2026-11, about $2,454.55 projected",
-        "Budget b11: $180.00 of $1,000.00 (18%) in 2026-11, about $490.91 projected",
+        "Budget b7: $130.00 of $1,000.00 (13%) in 2026-11, about $354.55 projected",
+        "Budget b6: $120.00 of $1,000.00 (12%) in 2026-11, about $327.27 projected",
+        "3 more budgets: `sageaudit budgets` lists them",
     ]
-    assert lines[10:] == ["Budgets: 2 more budgets, of which a smaller share is spent"]
-    assert not [*budget_lines([])]
+    assert [*budget_lines(months, 7)][-1].text == "1 more budget: `sageaudit budgets` lists it"
+    assert not [*budget_lines([], 5)]
+
+
+def test_a_full_digest_drops_the_least_used_budgets_first() -> None:
+    """The first is never dropped."""
+    lines = [*budget_lines(budget_months(100.0, 900.0, 500.0), 10)]
+    assert [(line.label, line.drop_priority) for line in lines] == [
+        ("Budget b1", 0),
+        ("Budget b2", 1),
+        ("Budget b0", 2),
+    ]

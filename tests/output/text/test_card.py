@@ -407,7 +407,7 @@ def test_a_cost_spike_says_what_changed() -> None:
     """Its cost is in the first line."""
     card = document_card(cost_spike_document(), SPIKE)
     assert [line.text for line in card.lines] == ["Training (4 h 12 min longer)."]
-    assert card.account_region == "111122223333, us-east-1"
+    assert card.place_or_period == "111122223333, us-east-1"
 
 
 @pytest.mark.parametrize("name", [*messages()])
@@ -415,7 +415,7 @@ def test_no_card_shows_a_severity(name: str) -> None:
     """Its dollars are a month's, while the severity in `sageaudit show` is a run's."""
     audit, decision = messages()[name]
     card = document_card(audit, decision)
-    text = " ".join([card.title, card.owner_line, *(line.labelled_text for line in card.lines)])
+    text = " ".join([card.title, card.scope_line, *(line.labelled_text for line in card.lines)])
     assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", text)
 
 
@@ -454,7 +454,7 @@ def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
     """Numbers and parameters are not cut."""
     audit = document(job=job(owner="o" * 60, family="f" * 63))
     card = document_card(audit, decide())
-    assert len(f"{card.short_owner}, {card.account_region}") == ROW_WIDTH
+    assert len(f"{card.short_scope}, {card.place_or_period}") == ROW_WIDTH
     assert card.title.endswith("ffff wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge")
 
 

@@ -15,12 +15,14 @@ from sageaudit.domain.advice.totals import Digest
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.card import ROW_WIDTH, row_count
 from sageaudit.output.text.digest import DIGEST_ROWS, DigestReport, digest_card
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.plain import make_payload
 from sageaudit.structs import replace
+from tests.fakes.budgets import month_of
 from tests.fakes.hostile import ATTACKS
 
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
@@ -204,7 +206,7 @@ def test_it_fits_two_screens(name: str) -> None:
     card = digest_card(WEEKS[name][0], REPORT)
     parts: Sequence[str] = (
         card.title,
-        card.owner_line,
+        card.scope_line,
         *(card_line.labelled_text for card_line in (*card.lines, *card.commands)),
     )
     links = " ".join(link.label for link in card.links)
@@ -269,3 +271,24 @@ def test_the_page_shows_the_normal_week() -> None:
     rows = page.split("```")[1].strip().split("\n")
     lines = make_payload(digest_card(NORMAL))["message"].splitlines()
     assert rows == [row for line in lines for row in wrap(line, ROW_WIDTH)]
+
+
+def test_a_digest_of_many_budgets_shows_the_most_used_and_counts_all_others() -> None:
+    """Also those that the card has no room for; with and without jobs in the week."""
+    months = tuple(
+        month_of(
+            {2: 1000.0 - usd},
+            today=date(2026, 11, 22),
+            budget=Budget(f"budget of the team {usd}", Decimal(1000), owner=str(usd)),
+        )
+        for usd in range(12)
+    )
+    for digest in (NORMAL, replace(NORMAL, total=Sums())):
+        card = digest_card(replace(digest, budgets=months), REPORT)
+        labels = [line.label for line in card.lines if line.label.startswith("Budget ")]
+        assert labels == [f"Budget budget of the team {usd}" for usd in range(len(labels))]
+        assert 0 < len(labels) <= 10
+        [rest] = [line.text for line in card.lines if "more budget" in line.text]
+        assert rest == f"{12 - len(labels)} more budgets: `sageaudit budgets` lists them"
+        texts = [card.title, card.scope_line, *(line.labelled_text for line in card.lines)]
+        assert sum(map(row_count, filter(None, texts))) <= DIGEST_ROWS

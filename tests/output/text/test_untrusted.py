@@ -43,10 +43,17 @@ def test_slack(text: str, expected: str) -> None:
         ("\ud800 \uffff", "\ufffd \ufffd"),
         ("e\u0301" + "\u0301" * 50 + "!", "e" + "\u0301" * 3 + "!"),
         ("\u05e9\u05dc\u05d5\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
+        ("\x1b[1m::error::a", ": :error::a"),
+        ("a ::add-mask::b :::c", "a : :add-mask::b : : :c"),
+        ("a##[error]b", "a# # [error]b"),
+        ("arn:aws:s3:::bucket std::x", "arn:aws:s3:::bucket std::x"),
     ],
 )
 def test_terminal(text: str, expected: str) -> None:
-    """The terminal gets one line that moves no cursor, sets no colour and reverses nothing."""
+    """The terminal gets one line that moves no cursor, sets no colour and reverses nothing.
+
+    It is no command of GitHub Actions, also if it is wrapped.
+    """
     assert untrusted.for_terminal(text) == expected
 
 

@@ -62,3 +62,29 @@ def test_a_built_in_algorithm_without_checkpoints_waits_an_hour_and_no_second_mo
     assert verdict(built_in | {WAIT: 3600}) == CLEAR
     longer = finds("…k-means…", fix=[(WAIT, 3601, 3600)])
     assert verdict(built_in | {WAIT: 3601}) == longer
+
+
+CHECKPOINTS = ("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "wait_s", "fix"),
+    [
+        (1800, None, [(WAIT, None, 3600)]),
+        (1800, 7200, [(WAIT, 7200, 3600)]),
+        (7200, 7200, [CHECKPOINTS]),
+        (7200, None, [(WAIT, None, 14400), CHECKPOINTS]),
+    ],
+)
+def test_aws_takes_the_request_after_the_fix(
+    limit_s: int, wait_s: int | None, fix: list[tuple[str, object, object]]
+) -> None:
+    """A built-in algorithm needs checkpoints if its run may take more than an hour."""
+    changes = {"AlgorithmSpecification.TrainingImage": KMEANS, RUN: limit_s, WAIT: wait_s}
+    assert verdict(SPOT | changes) == finds(severity="high", fix=fix)
+
+
+def test_spot_is_set_with_a_wait_that_aws_takes() -> None:
+    spot = ("EnableManagedSpotTraining", None, True)
+    assert verdict({WAIT: 7200, RUN: 3600}) == finds(fix=[spot])
+    assert verdict({WAIT: 600, RUN: 3600}) == finds(fix=[spot, (WAIT, 600, 7200)])

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from local.workers import InlineWorkers
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.domain.budget import SentBudgetMessages, Threshold
+from sageaudit.domain.budget import CoveredDays, SentBudgetMessages, Threshold
 from sageaudit.domain.policy.budgets import Budget
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig
@@ -20,7 +21,9 @@ from sageaudit.errors import AwsError, MalformedData, Throttled
 from sageaudit.output.text.card import Writer, parse_notice
 from sageaudit.queries import budgets as queries
 from sageaudit.structs import replace
+from sageaudit.workflows import budgets as workflow
 from sageaudit.workflows.budgets import BudgetCheck, BudgetDependencies, check_budgets
+from tests.fakes.budgets import spoil_sums
 from tests.fakes.documents import ACCOUNT
 from tests.fakes.entries import entry, record_run
 from tests.fakes.memory_budgets import MemoryBudgetLedger
@@ -201,6 +204,39 @@ def test_a_month_in_which_the_table_was_deployed_is_projected_from_then(
     assert budgets.sent(datetime(2026, 11, 16, 23, tzinfo=UTC), installed_at=installed_at) == []
     budgets.policy = replace(budgets.policy, budgets=(replace(ALL, usd_per_month=Decimal(80)),))
     assert budgets.sent(NOON, installed_at=installed_at) == [("all jobs", Threshold.PROJECTED)]
+
+
+def test_spend_without_sums_that_cannot_be_read_is_a_lower_bound(tmp_path: Path) -> None:
+    """The message says so, and the budget is checked."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as file_history:
+        spend(file_history, 85)
+        spend(file_history, 10, NOON - timedelta(days=1), owner="mara")
+        spoil_sums(path, Scope.OWNER)
+        budgets = Budgets(file_history, replace(ANA, channels=()), ALL)
+        assert budgets.sent() == [("all jobs", Threshold.NEAR)]
+        [subject] = budgets.subjects()
+    assert subject == "Budget all jobs: $95.00 or more of $100.00 (at least 95%)"
+    assert "Not counted: stored sums that cannot be read" in budgets.ledger.bodies[0][1]
+
+
+def test_nothing_is_checked_if_the_days_of_one_month_are_unknown(
+    history: SqliteHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No month is checked while the other one fails; the next check reads both again."""
+    first = datetime(2026, 12, 1, 9, tzinfo=UTC)
+
+    def fail_for_december(history: object, day: date, today: date, _: object) -> CoveredDays:
+        if day == first.date():
+            raise Throttled("busy")
+        return CoveredDays(day.replace(day=1), today, today)
+
+    monkeypatch.setattr(workflow, "covered_days", fail_for_december)
+    budgets = Budgets(history, ALL)
+    spend(history, 120)
+    with pytest.raises(Throttled):
+        budgets.check(first)
+    assert budgets.ledger.bodies == []
 
 
 class Failing(MemoryBudgetLedger):

@@ -207,6 +207,19 @@ def test_a_deployment_knows_what_was_spent_since_its_installation() -> None:
     assert line.text == "$0.00 of $100.00 (0%) in 2026-11"
 
 
+def test_a_file_has_the_jobs_up_to_the_last_scan(history: SqliteHistory) -> None:
+    """Days after its newest job are not days of $0."""
+    policy = replace(ON, budgets=(Budget("all jobs", Decimal(1000)),))
+    deps = DigestDependencies(history, Kept(), cast("Any", Kept()), policy, {})
+    later = NOW + timedelta(days=5)
+    [exact, bound] = [
+        read_digests(replace(deps, is_deployment=is_deployment), WEEK, (), later)[0].budgets[0]
+        for is_deployment in (True, False)
+    ]
+    assert (exact.is_lower_bound, bound.is_lower_bound) == (False, True)
+    assert bound.covered_until == date(2026, 11, 22)
+
+
 def test_a_week_without_jobs_still_shows_the_budgets() -> None:
     """The month has spend from before."""
     policy = replace(ON, budgets=(Budget("all jobs", Decimal(100)),))

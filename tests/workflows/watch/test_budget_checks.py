@@ -2,14 +2,27 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local.workers import InlineWorkers
+from sageaudit.adapters.channels.services import channel_writers
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.lambda_runtime.report import RecordReport
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.budget import Threshold
-from sageaudit.errors import Throttled, Unavailable, UnreadableItem
+from sageaudit.domain.policy.budgets import Budget
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelConfig
+from sageaudit.errors import Throttled, Unavailable
 from sageaudit.structs import replace
-from sageaudit.workflows.budgets import BudgetCheck
+from sageaudit.workflows.budgets import BudgetCheck, BudgetDependencies
+from tests.fakes.budgets import spoil_sums
+from tests.fakes.entries import record_run
+from tests.fakes.memory_budgets import MemoryBudgetLedger
 from tests.workflows.watch.test_handler import WatchedJobs, counts, logged
 from tests.workflows.watch.test_watch import HANGS, MINUTE, NOON, Run
 from watch import handler
@@ -57,7 +70,7 @@ def test_a_message_is_logged_with_its_threshold_and_channels(
     assert WatchedBudgets(NOTHING_DUE, PASSED).run() == {"failed": 0}
     [line] = logged(caplog, "notified")
     said = {name: line[name] for name in ("budget", "month", "threshold", "to")}
-    assert said == {"budget": "vision", "month": "2026-11", "threshold": "100%", "to": ("sns",)}
+    assert said == {"budget": "vision", "month": "2026-11", "threshold": "exceeded", "to": ("sns",)}
     assert counts(capsys) == {}
 
 
@@ -73,11 +86,26 @@ def test_a_budget_that_fails_is_counted_and_the_others_are_reported(
     assert logged(caplog, "notified")
 
 
-def test_a_stored_sum_that_cannot_be_read_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """The spend lacks it."""
-    odd = replace(NOTHING_DUE, unreadable=(UnreadableItem("SUM#1 day", "is odd"),))
-    assert WatchedBudgets(odd).run() == {"failed": 0}
-    assert counts(capsys) == {"UnreadableItems": 1}
+def test_stored_sums_that_cannot_be_read_are_counted_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """After the checks of all budgets, each of which reads them."""
+    budgets = tuple(Budget(name, Decimal(50), owner=name) for name in ("ana", "bo"))
+    channels = {"sns": ChannelConfig("sns")}
+    policy = replace(Policy(), budgets=budgets, channels=channels)
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as history:
+        for name in ("ana", "bo"):
+            record_run(history, name, NOON, cost_usd=5, owner=name)
+        spoil_sums(path, Scope.OWNER)
+        deps = BudgetDependencies(history, MemoryBudgetLedger(), policy, channel_writers(channels))
+        report = RecordReport({})
+        with InlineWorkers() as workers:
+            checks = [*handler.check_all_budgets(deps, lambda: None, report, workers, NOON)]
+        assert history.unreadable_items() == ()
+    report.flush()
+    assert [check.error for check in checks] == [None, None]
+    assert counts(capsys) == {"UnreadableItems": 2}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from sageaudit.errors import BadUsage
 class GitRevision:
     """The files at a revision, or where the current branch left it.
 
-    A file that was renamed since then has its earlier content.
+    A file that was renamed in git since then (committed or staged) has its earlier content. That of
+    a link is its target's.
     """
 
     def __init__(self, revision: str) -> None:
@@ -48,7 +49,7 @@ class GitRevision:
 
     def _name_in_repository(self, path: str) -> str | None:
         file = Path(path)
-        place = file.parent.resolve() / file.name
+        place = file.resolve() if file.exists() else file.parent.resolve() / file.name
         top = self._top.resolve()
         return place.relative_to(top).as_posix() if place.is_relative_to(top) else None
 

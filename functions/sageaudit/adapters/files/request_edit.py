@@ -104,8 +104,8 @@ def _insert(text: str, members: dict[Place, Member], edit: Edit) -> str:
     while place not in members:
         place = place[:-1]
     around, names = members[place], edit.place[len(place) :]
-    if text[around.start] != "{":
-        return text
+    if text[around.start] != "{" or any(isinstance(name, int) for name in names):
+        return text  # an item of a list that is not there
     margin, unit, colon = _margin(text, around.start), _DEFAULT_INDENT, ": "
     if samples := around.children or members[()].children:  # written as the last one of them
         sample = members[samples[-1]]

@@ -180,11 +180,16 @@ def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Ite
 
     Changes of zero are left out.
     """
-    changes = {row.place: row for row in audit_sum_rows(summary)}
-    for row in audit_sum_rows(previous) if previous is not None else ():
-        sums_now = changes[row.place].sums if row.place in changes else Sums()
-        changes[row.place] = replace(row, sums=sums_now - row.sums)
+    changes = _rows_by_place(summary)
+    for place, row in (_rows_by_place(previous) if previous is not None else {}).items():
+        sums_now = changes[place].sums if place in changes else Sums()
+        changes[place] = replace(row, sums=sums_now - row.sums)
     yield from (row for row in changes.values() if row.sums != Sums())
+
+
+def _rows_by_place(summary: AuditSummary) -> dict[object, SumRow]:
+    # The names of two tags may be equal: `a=b` of the tag `a`, and `b` of the tag `a=b`.
+    return {row.place: row for row in audit_sum_rows(summary)}
 
 
 def document_digest(document: AuditDocument) -> str:

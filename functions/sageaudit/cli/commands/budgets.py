@@ -11,12 +11,17 @@ from sageaudit.cli import clock, options, query_options, query_output
 from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice, OutputOptions
 from sageaudit.cli.views import lists
-from sageaudit.domain.budget import MIN_PROJECTION_DAYS, BudgetMonth, last_day_of_month
+from sageaudit.domain.budget import (
+    MIN_PROJECTION_DAYS,
+    BudgetMonth,
+    BudgetState,
+    last_day_of_month,
+)
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.budget import selector_text
-from sageaudit.queries.budgets import read_budget_months
-from sageaudit.queries.lists import ReadCounts, audited_days
+from sageaudit.queries.budgets import covered_days, read_budget_months
+from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.window import FIRST_MOMENT, ONE_DAY, make_window
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
@@ -57,31 +62,38 @@ def budgets(
         )
     read_counts = ReadCounts()
     with history_choice.open() as source:
-        months = read_budget_months(
-            source.history, policy.budgets, day, today, source.installed_at(), read_counts
+        covered = covered_days(
+            source.history,
+            day,
+            today,
+            source.installed_at(),
+            is_deployment=source.session is not None,
         )
-        # A deployment audits all jobs, but a file has the jobs up to the last scan.
-        audited = audited_days(source.history) if source.session is None else None
+        months = read_budget_months(source.history, policy.budgets, day, covered, read_counts)
     last_day = min(months[0].last_day, today)
     header = query_output.period_text(make_window(months[0].first_day, last_day + ONE_DAY))
     output_options.write_rows(months, lists.BUDGETS, query_output.json_tail(read_counts), header)
     if output_options.output == "table":
         _explain(months)
-        if audited and audited[-1] < min(months[0].last_day, today - ONE_DAY):
+        if months[0].lacks_days:
             print_message(
-                f"the newest audited job ended on {audited[-1]}: `sageaudit scan` audits later jobs"
+                f"the newest audited job ended on {covered.until}: `sageaudit scan` audits later"
+                " jobs"
             )
 
 
 def _explain(months: list[BudgetMonth]) -> None:
-    if not months[0].is_over and all(row.finished_days < MIN_PROJECTION_DAYS for row in months):
-        print_message(f"there is no projection before day {MIN_PROJECTION_DAYS + 1} of the month")
-    late = [row.covered_since for row in months if row.covered_since != row.first_day]
-    if any(late) and all(late):
-        print_message(f"the history has no audits before {min(filter(None, late))}")
+    month = months[0]  # the history covers the same days for all
+    if not month.is_over and month.finished_days < MIN_PROJECTION_DAYS:
+        print_message(f"a projection needs {MIN_PROJECTION_DAYS} whole days of the month")
+    if month.covered_since is None:
+        print_message(f"the history has no audits of {month.label}")
+    elif month.is_covered_in_part:
+        print_message(f"the history has no audits before {month.covered_since}")
     for row in months:
-        if not row.jobs:
-            print_message(f"no job of {selector_text(row.budget)} ended in {row.label}")
+        if row.state is BudgetState.NO_JOBS:
+            jobs_text = f"job of {selector_text(row.budget)}" if row.budget.selector[0] else "job"
+            print_message(f"no {jobs_text} ended in {row.label}")
 
 
 def _parse_month(text: str | None, now: datetime) -> date:

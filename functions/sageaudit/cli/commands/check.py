@@ -13,7 +13,7 @@ from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.cli import options
 from sageaudit.cli.check_outputs import CheckOutput, OutputParameter, OutputWriter
 from sageaudit.cli.messages import can_ask, print_message
-from sageaudit.cli.views.check.fixes import left_text, show_fixes
+from sageaudit.cli.views.check.fixes import remaining_findings_text, show_fixes
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import FileFormat
@@ -56,7 +56,8 @@ Examples:
 @click.option(
     "--base",
     metavar="REVISION",
-    help="Git revision to compare with, such as main: its costs stand beside the new ones.",
+    help="Git revision to compare with, such as main: shows the costs at that revision beside the"
+    " new ones.",
 )
 @click.option(
     "--output",
@@ -160,11 +161,11 @@ def _write_fixes(plan: FixPlan, code: Exit, fail_on: Severity | None, *, is_sure
     if not plan.fixes:
         return code
     if not is_sure and not can_ask():
-        raise BadUsage(f"{path}: is not written to, as nobody can answer: give --yes")
+        raise BadUsage(f"{path}: was not changed: there is no terminal to ask; use --yes")
     if not is_sure and not click.confirm(f"Write this to {path}?", err=True):
         return code
     plan.file.save(plan.after)
-    print_message(f"{path}: written. {left_text(plan)}")
+    print_message(f"{path}: written. {remaining_findings_text(plan)}")
     return _exit_code(FileCheck(str(path), plan.checked), fail_on)
 
 

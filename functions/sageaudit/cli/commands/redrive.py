@@ -167,7 +167,8 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
 def _line(letter: DeadLetter) -> str:
     """Returns a line such as `moves slack: train-bert v2, channel_broken`."""
     channel = f"{letter.channel}: " if letter.channel else ""
-    name = (letter.job or "unreadable").rpartition("/")[2]
+    subject = letter.subject or "unreadable"
+    name = subject.rpartition("/")[2] if subject.startswith("arn:") else subject
     version = f" v{letter.version}" if letter.version else ""
     note = f"; {letter.note}" if letter.note else ""
     return for_terminal(f"{letter.status} {channel}{name}{version}, {letter.reason}{note}")
@@ -213,7 +214,7 @@ def _document(letters: Sequence[DeadLetter]) -> dict[str, Any]:
 def _letter(letter: DeadLetter) -> dict[str, Any]:
     return {
         "message_id": letter.message.message_id,
-        "job": letter.job,
+        "subject": letter.subject,
         "version": letter.version,
         "channel": letter.channel or None,
         "reason": letter.reason,

@@ -28,9 +28,9 @@ from sageaudit.structs import replace
 
 _NAME_WIDTH = 20
 _JOB_WIDTH = 32
-"""The width of a job's name that has the first letters and the whole time of a generated name.
+"""Fits the beginning and the whole timestamp of a generated job name.
 
-`sageaudit show` takes names that were cut, so words are dropped only if this is not enough.
+`sageaudit show` takes names that were cut, so columns are dropped only if this is not enough.
 """
 _FAMILY_WIDTH = 28
 _MIN_WORD_WIDTH = 12
@@ -346,7 +346,12 @@ BUDGETS = ListLayout(
             get_value=lambda month: " ".join(filter(None, month.budget.selector)) or None,
         ),
         Field("month", get_value=lambda month: month.label),
-        Field("usd_per_month", "usd", "Per month", get_value=lambda row: row.budget.usd_per_month),
+        Field(
+            "usd_per_month",
+            "usd",
+            "Per month",
+            get_value=lambda month: month.budget.usd_per_month,
+        ),
         Field("spent_usd", "usd", "Spent", spent_figure),
         Field("spend_qualifier"),
         Field("spent_percent", "percent", "Used", percent_of_budget),
@@ -354,6 +359,7 @@ BUDGETS = ListLayout(
         Field("state"),
         Field("jobs", "count"),
         Field("covered_since", "day"),
+        Field("covered_until", "day"),
     ),
     ("budget", "selector", "usd_per_month", "spent_usd", "spent_percent", "projected_usd", "state"),
     ("selector", "projected_usd", "usd_per_month"),

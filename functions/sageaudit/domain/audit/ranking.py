@@ -34,6 +34,7 @@ class RankedName(Struct, frozen=True):
 class FamilyFix(Struct, frozen=True):
     """The finding to check first in a family, with the run that has it."""
 
+    key: JobKey
     job: str
     ended_at: datetime
     finding: FindingDocument
@@ -135,7 +136,7 @@ def rule_fix(
     document = read_audit(largest.key) if largest else None
     for finding in document["findings"] if document else ():
         if largest and finding["rule"] == rule and is_standing(finding):
-            return FamilyFix(largest.job, largest.ended_at, finding)
+            return FamilyFix(largest.key, largest.job, largest.ended_at, finding)
     return None
 
 

@@ -229,8 +229,8 @@ class SumRow(Struct, frozen=True):
 class ChangedFamily(Struct, frozen=True):
     """A family whose spend changed. `change`: increased, decreased, new or gone.
 
-    `qualifier`: how exactly the size of the change is known. `previous_sums`: those of as many days
-    before.
+    `qualifier`: how exactly the size of the change is known. `previous_sums`: those of the same
+    number of days before.
     """
 
     family: str | None

@@ -133,6 +133,12 @@ class Bill(Struct, frozen=True, dict=True):
         parts = [line.usd for line in self.lines if line.item == "compute"]
         return sum_if_complete(parts) if parts else None
 
+    @property
+    def volumes_usd(self) -> Decimal:
+        """The sum of the known lines of volumes."""
+        lines = (line for line in self.lines if line.item == "storage")
+        return sum((line.usd for line in lines if line.usd is not None), _ZERO)
+
     @cached_property
     def total_usd(self) -> Decimal | None:
         """The sum of the known lines; None if a compute line has no price."""

@@ -113,16 +113,19 @@ def _budget(
 
 def _text(reader: TableReader, key: str) -> str | None:
     value: str | None = reader.read(key, str, None)
-    if value is not None and not value.strip():
+    if value is None:
+        return None
+    value = value.strip()
+    if not value:
         raise reader.error(key, "is empty")
-    if value is not None and len(value) > _MAX_SELECTOR_LENGTH:
+    if len(value) > _MAX_SELECTOR_LENGTH:
         raise reader.error(key, f"is longer than {_MAX_SELECTOR_LENGTH} characters")
     return value
 
 
 def _tag(reader: TableReader, text: str, cost_tags: Collection[str]) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not (name and value):
         raise reader.error("tag", 'is not written "key=value"')
     if name not in cost_tags:
         near = did_you_mean(name, sorted(cost_tags))
@@ -134,4 +137,4 @@ def _tag(reader: TableReader, text: str, cost_tags: Collection[str]) -> tuple[st
 
 def _default_name(texts: Mapping[str, str | None]) -> str:
     text = next((value for value in texts.values() if value is not None), ALL_JOBS)
-    return text.rpartition("/")[2] if texts["family"] else text
+    return (text.rpartition("/")[2] or text) if texts["family"] else text

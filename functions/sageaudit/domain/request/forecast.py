@@ -33,6 +33,7 @@ HOUR_S = Decimal(3600)
 _SEARCH = "HyperParameterTuningJobConfig"
 _DEFINITIONS = ("TrainingJobDefinition", "TrainingJobDefinitions[]")
 
+_UNLIMITED_ATTEMPTS = "its RetryPolicies have no MaxAttempts"
 _UNSET_VALUES = (None, False, "Off", 0, "")
 """Values that mean the same as a missing parameter."""
 
@@ -52,7 +53,7 @@ class DurationBasis(enum.StrEnum):
             DurationBasis.HISTORY: "a run, as its family's runs took",
             DurationBasis.LIMIT: "if it runs to its limit",
             DurationBasis.HOUR: "for each hour that it runs",
-            DurationBasis.EARLIER: "in that run",
+            DurationBasis.EARLIER: "in an earlier run",
         }[self]
 
 
@@ -141,7 +142,8 @@ class MaxCost(Struct, frozen=True):
 
     `usd` is the total; if it is None, `unknown_because` says why. `bill_at_limit` is the bill of a
     run to the limit; None without a limit. `job_count` is the number of jobs that the request may
-    start.
+    start. A search has a `limit` if that ends it before all its jobs have run to theirs. `attempts`
+    is how often a step of a pipeline may run.
     """
 
     limit: RunLimit
@@ -150,6 +152,7 @@ class MaxCost(Struct, frozen=True):
     hourly_usd: Decimal | None = None
     bill_at_limit: Bill | None = None
     job_count: int = 1
+    attempts: int = 1
 
 
 def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Market) -> MaxCost:
@@ -171,8 +174,12 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     if job_at_limit is None:
         return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly_usd)
     bill_at_limit = bill(job_at_limit, market)
-    missing_text = "; ".join(bill_at_limit.missing) if bill_at_limit.total_usd is None else None
-    return MaxCost(limit, bill_at_limit.total_usd, missing_text, hourly_usd, bill_at_limit)
+    if bill_at_limit.total_usd is None:
+        return MaxCost(limit, None, "; ".join(bill_at_limit.missing), hourly_usd, bill_at_limit)
+    if request.attempts is None:
+        return MaxCost(limit, None, _UNLIMITED_ATTEMPTS, hourly_usd, bill_at_limit)
+    usd = bill_at_limit.total_usd * request.attempts
+    return MaxCost(limit, usd, None, hourly_usd, bill_at_limit, attempts=request.attempts)
 
 
 _PREFERRED_TYPES = (
@@ -241,12 +248,16 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
             limit, unknown_because=f"a limit on its training jobs is not known ({unknown.reason})"
         )
     job_count = count if isinstance(count, int) else 1
-    bounds = [max(costs) * count] if isinstance(count, int) else []
-    rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
-    if isinstance(search_s, int) and isinstance(parallel, int) and rates:
-        bounds.append(max(rates) * parallel * search_s / HOUR_S)
+    bounds = [MaxCost(limit, max(costs) * count, job_count=count)] if isinstance(count, int) else []
+    if isinstance(search_s, int) and isinstance(parallel, int):
+        amounts = [
+            cost.usd * parallel * search_s / seconds
+            for cost in trials
+            if cost.usd is not None and (seconds := cost.limit.seconds)
+        ]
+        bounds.append(MaxCost(RunLimit(Decimal(search_s)), max(amounts), job_count=job_count))
     if bounds:
-        return MaxCost(limit, min(bounds), job_count=job_count)
+        return min(bounds, key=lambda cost: cost.usd or 0)
     return MaxCost(limit, unknown_because="nothing limits the number of its training jobs")
 
 

@@ -35,6 +35,15 @@ _KIND_BY_STEP_TYPE = {
     "Tuning": JobKind.TUNING,
 }
 """The steps whose arguments are the request of an audited job."""
+_STEPS_WITHOUT_JOBS = {"Callback", "Condition", "Fail", "Lambda", "Model", "RegisterModel"}
+"""The steps that start no job of SageMaker or EMR, and cost next to nothing."""
+_NOT_STARTED = {
+    "SageMaker.CAPACITY_ERROR",
+    "SageMaker.RESOURCE_LIMIT",
+    "Step.SERVICE_FAULT",
+    "Step.THROTTLING",
+}
+"""The exceptions of a RetryPolicy for which the failed attempt has no instances, so no bill."""
 _DEFINITION_NAMES = ("pipelinedefinition", "pipelinedefinitionbody")
 _LOCATION_NAME = "pipelinedefinitions3location"
 _BRANCH_KEYS = ("IfSteps", "ElseSteps")
@@ -87,11 +96,11 @@ def requests_in_definition(
     defaults = _defaults(definition.get("Parameters"))
     requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
     for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
-        title = f"{label}step {text(step.get('Name')) or '(without a name)'}"
+        title = f"{label}{_title(step)}"
         kind = _KIND_BY_STEP_TYPE.get(text(step.get("Type")))
         if kind is None:
             if step.get("Type") != "Condition":
-                unchecked.append(f"{title}: a {text(step.get('Type')) or '?'} step is not checked")
+                unchecked.append(f"{title}: {_type_text(step)} is not checked")
             continue
         arguments = step.get("Arguments")
         arguments_object = arguments if isinstance(arguments, Mapping) else {}
@@ -112,11 +121,54 @@ def requests_in_definition(
                 region=region,
                 step=step_name,
                 is_pipeline_step=True,
+                attempts=_attempts(step, kind),
                 note=f"runs only in {branch}" if branch else None,
                 parameters=values.used_parameters,
             )
         )
     return ParsedRequests(tuple(requests), tuple(unchecked))
+
+
+def unpriced_steps(holder: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns a sentence for each step of a pipeline that starts a job which is not checked."""
+    definition, _ = open_definition(holder)
+    checked_types = _KIND_BY_STEP_TYPE.keys() | _STEPS_WITHOUT_JOBS
+    return tuple(
+        f"{_title(step)}: the cost of {_type_text(step)} is not known"
+        for step, _, _ in _steps(definition.get("Steps"), ("Steps",), None)
+        if text(step.get("Type")) not in checked_types
+    )
+
+
+def _title(step: Mapping[str, Any]) -> str:
+    return f"step {text(step.get('Name')) or '(without a name)'}"
+
+
+def _type_text(step: Mapping[str, Any]) -> str:
+    """Returns the type of a step with its article, such as `an AutoML step`."""
+    step_type = text(step.get("Type")) or "?"
+    return f"{'an' if step_type[0] in 'AEIO' else 'a'} {step_type} step"
+
+
+def _attempts(step: Mapping[str, Any], kind: JobKind) -> int | None:
+    """Returns how many attempts of a step may be billed; None if its policies do not limit them.
+
+    SageMaker does not retry a tuning job that failed. Source: SageMaker guide, retry policy for
+    pipeline steps.
+    """
+    policies = step.get("RetryPolicies") or []
+    attempts = 1
+    if kind is JobKind.TUNING:
+        return attempts
+    for policy in policies if isinstance(policies, list) else [policies]:
+        exceptions = policy.get("ExceptionType") if isinstance(policy, Mapping) else None
+        if isinstance(exceptions, list) and _NOT_STARTED.issuperset(map(str, exceptions)):
+            continue
+        retries = policy.get("MaxAttempts") if isinstance(policy, Mapping) else None
+        if not isinstance(retries, int):
+            return None
+        attempts += max(retries, 0)
+    return attempts
 
 
 def _defaults(parameters: object) -> dict[str, Any]:

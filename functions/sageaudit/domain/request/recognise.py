@@ -91,19 +91,20 @@ def recognise(
     model: ApiModel,
     *,
     form: FileFormat | None = None,
+    form_option: str = "--as",
     pipeline: str | None = None,
 ) -> ParsedFile:
     """Returns the requests in a parsed file.
 
     `model` is AWS's service model. `form` is the file's format; if it is None, the content decides.
-    `pipeline` is the name of the pipeline in the file. Raises MalformedData, with a message that
-    says what to give instead.
+    `form_option` is how errors name the option for it. `pipeline` is the name of the pipeline in
+    the file. Raises MalformedData, with a message that says what to give instead.
     """
     unwrapped = unwrap(document)
     if not isinstance(unwrapped.document, Mapping):
         reject_non_request(unwrapped.document)
         raise MalformedData(_TOP_LEVEL, f"is not an object{_ONE_PER_FILE_MESSAGE}")
-    form = form or _detect_format(unwrapped.document, model)
+    form = form or _detect_format(unwrapped.document, model, form_option)
     parsed = _parse(unwrapped.document, form, model, pipeline)
     requests, unchecked = parsed.requests, parsed.unchecked_sentences
     if len(requests) > MAX_REQUESTS:
@@ -141,7 +142,7 @@ def reject_non_request(document: object) -> None:
             raise MalformedData(_TOP_LEVEL, _CDK_MESSAGE)
 
 
-def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
+def _detect_format(document: Mapping[str, Any], model: ApiModel, form_option: str) -> FileFormat:
     """Returns the format that the keys of the top level show.
 
     Raises MalformedData if they do not show it, or for a format that is not checked.
@@ -167,7 +168,7 @@ def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
         raise MalformedData(
             _TOP_LEVEL,
             "has no ...JobName, Steps, States, Resources or resource_changes: it is not recognised"
-            f" as {_FORMS} (--as names the format)",
+            f" as {_FORMS} ({form_option} names the format)",
         )
     return FileFormat(kind.value)
 

@@ -218,6 +218,8 @@ class Request(Struct, frozen=True, dict=True):
     region: str | None = None
     step: str | None = None
     is_pipeline_step: bool = False
+    attempts: int | None = 1
+    """How many attempts of a pipeline's step may be billed; None if nothing limits them."""
     note: str | None = None
     tuning_request: Request | None = None
     prefix: Path = ()

@@ -115,7 +115,9 @@ class ApiModel(Struct, frozen=True):
             isinstance(value, bool) is (shape["type"] == "boolean") or not type_text
         )
         if not has_right_type:
-            yield Problem(Fault.TYPE, place, f"must be {type_text}")
+            yield Problem(
+                Fault.TYPE, place, f"must be {type_text}", self._as_text(shape, value, place)
+            )
         elif isinstance(value, Mapping) and shape["type"] == "structure":
             yield from self._structure(shape_name, value, place)
         elif isinstance(value, Mapping):
@@ -131,6 +133,13 @@ class ApiModel(Struct, frozen=True):
             yield from self._text(shape, value, place)
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             yield from _limits(shape, value, place, f"is {value}")
+
+    def _as_text(self, shape: Mapping[str, Any], value: object, place: Path) -> str | None:
+        """Returns the JSON text of a number or boolean if AWS takes it in place of the value."""
+        if shape["type"] != "string" or not isinstance(value, bool | int | float | Decimal):
+            return None
+        text = str(value).lower()
+        return None if any(self._text(shape, text, place)) else text
 
     def _structure(
         self, shape_name: str, value: Mapping[str, Any], place: Path

@@ -59,13 +59,16 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
     families_text = f" in {len(change.families):,} families" if is_group else None
     example_link = tag("a", example.fix.job, href=f"#j{example.summary_index}")
     caveats = Counter(_caveat(family.fix.finding) for family in change.families)
+    is_monthly = _is_monthly(report, change)
     return tag(
         "article",
         tag("h3", _headline(report, example), tag("span", families_text, class_="dim")),
         None if is_group else tag("p", _family(example), class_="note"),
-        tag("p", _amount(report, change), class_="amount"),
+        tag("p", _amount(report, change, is_monthly=is_monthly), class_="amount"),
         None if change.is_counted else tag("p", _TRIAL_NOTE, class_="note"),
-        _families(report, change, has_caveats=len(caveats) > 1) if is_group else None,
+        _families(report, change, is_monthly=is_monthly, has_caveats=len(caveats) > 1)
+        if is_group
+        else None,
         tag("p", ("E.g. ", example_link, ": ") if is_group else None, finding.summary),
         _caveat_line(caveats),
         _fix(finding, kind),
@@ -105,9 +108,8 @@ def _family(family: FamilyChange) -> Markup:
     return tag("bdi", name, class_="pick", data_c="Family")
 
 
-def _amount(report: AccountReport, change: TopChange) -> Markup:
+def _amount(report: AccountReport, change: TopChange, *, is_monthly: bool) -> Markup:
     sums = [_rule_sums(report, family) for family in change.families]
-    is_monthly = _is_monthly(report, change)
     figure = _figure(report, change, sum(sums, RuleSums()), is_monthly=is_monthly)
     bucket = change.example.fix.finding["bucket"]
     words = f"{bucket if change.is_counted else 'may be saved'}{' a month' if is_monthly else ''}"
@@ -151,9 +153,10 @@ def _sums(report: AccountReport, family: FamilyChange) -> Sums:
     return report.family_sums.sums[family.family]
 
 
-def _families(report: AccountReport, change: TopChange, *, has_caveats: bool) -> Markup:
+def _families(
+    report: AccountReport, change: TopChange, *, is_monthly: bool, has_caveats: bool
+) -> Markup:
     """Returns the folded list of a card's families, each with its own dollars."""
-    is_monthly = _is_monthly(report, change)
 
     def cells(family: FamilyChange) -> Iterator[Child]:
         rule_sums = _rule_sums(report, family)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -76,6 +76,12 @@ class ColumnSums(Struct, frozen=True):
     previous: Mapping[str | None, Sums] | None = None
 
 
+def family_sums(column_sums: Iterable[ColumnSums]) -> ColumnSums:
+    """Returns the sums by family; without rows for a period without jobs."""
+    by_family = (part for part in column_sums if part.column == "Family")
+    return next(by_family, ColumnSums("Family", {}))
+
+
 class FamilyChange(Struct, frozen=True):
     """A recommended change in a family.
 
@@ -139,8 +145,8 @@ class AccountReport(Struct, frozen=True):
 
     @property
     def family_sums(self) -> ColumnSums:
-        """The sums by family. Raises StopIteration for a period without jobs, which has none."""
-        return next(sums for sums in self.column_sums if sums.column == "Family")
+        """The sums by family."""
+        return family_sums(self.column_sums)
 
 
 def rank_key(summary: AuditSummary) -> tuple[Decimal, Decimal, str, str]:

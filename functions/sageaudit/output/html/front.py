@@ -52,6 +52,8 @@ _RESULTS_NOTE = (
     " the change, or until it was undone (Undone). Do not add the rows: some dollars are in several"
     " of them."
 )
+_MAX_COMPARED_DAYS = 366
+"""A longer period is a whole history, which nobody expects to be compared. Our choice."""
 _NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} before this period."
 
 
@@ -166,9 +168,11 @@ def _doubts(total: Sums) -> Markup | None:
 def _changes(report: AccountReport) -> Markup | None:
     previous = report.previous_period
     if previous is None:
-        days_text = count_text((report.until - report.since).days + 1, "day")
-        note = tag("p", _NOT_COMPARED_NOTE.format(days=days_text), class_="note")
-        return note if report.total.jobs else None
+        days = (report.until - report.since).days + 1
+        if not report.total.jobs or days > _MAX_COMPARED_DAYS:
+            return None
+        text = _NOT_COMPARED_NOTE.format(days=count_text(days, "day"))
+        return tag("p", text, class_="note")
     rows = [[*_change_cells(report, change)] for change in previous.changes[:_MAX_CHANGES]]
     amount_titles = ("Spend", "Before", "Difference", "Jobs", "Jobs before")
     titles = ("Family", "Change", *amount_titles, "Recommendations")

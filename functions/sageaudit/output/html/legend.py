@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Confidence, Severity
 from sageaudit.output.html.contents import RuleExplanation
 from sageaudit.output.html.markup import Markup, join, tag
 
+_LIMITS = SeverityLimits()
 _WORDS: Sequence[tuple[str, str]] = (
     (
         "Judged",
@@ -32,8 +34,9 @@ _WORDS: Sequence[tuple[str, str]] = (
     (
         f"{Severity.HIGH}, {Severity.MEDIUM}, {Severity.LOW}".capitalize(),
         (
-            "The severity of a finding, by what it costs one run: from $100, from $10, or less. The"
-            " policy can set other limits, and a severity for each rule."
+            f"The severity of a finding, by what it costs one run: from ${_LIMITS.high_usd}, from"
+            f" ${_LIMITS.medium_usd}, or less. The policy can set other limits, and a severity for"
+            " each rule."
         ),
     ),
     (Severity.INFO.capitalize(), "The severity of a finding without dollars."),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_FLOOR, Decimal
 
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.budget import BudgetMonth, Threshold
+from sageaudit.domain.budget import BudgetMonth, BudgetState, Threshold
 from sageaudit.domain.money import UNKNOWN, format_usd
 from sageaudit.domain.policy.budgets import ALL_JOBS, Budget
 from sageaudit.output.text.amounts import rule_amounts, sums_amounts, waste_text
@@ -25,8 +25,9 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
+BUDGET_LABEL = "Budget"
+"""The first word of a budget's label in a digest."""
 _MAX_NAME_LENGTH = 40
-_MAX_DIGEST_BUDGETS = 10
 _BOUND_WORDS = {SpendQualifier.AT_LEAST: "at least ", SpendQualifier.UP_TO: "up to "}
 
 
@@ -91,8 +92,8 @@ def budget_card(
             *_waste_lines(month.total, costliest_family),
             *_missing_lines(month),
         ),
-        owner=budget.owner or selector_text(budget),
-        account_region=month.label,
+        scope=budget.owner or selector_text(budget),
+        place_or_period=month.label,
         commands=tuple(_commands(month, history)),
         attributes=text_attributes(
             {
@@ -109,14 +110,14 @@ def budget_card(
 
 def _headline(month: BudgetMonth, threshold: Threshold) -> str:
     # An e-mail's subject has the headline and cuts its middle, so the amounts are short and last.
-    subject, is_upper_bound = f"Budget {short_budget_name(month.budget)}", month.is_upper_bound
+    subject, may_be_lower = f"Budget {short_budget_name(month.budget)}", month.may_be_lower
     if threshold is Threshold.PROJECTED:
-        verb = "may" if is_upper_bound else "will probably"
+        verb = "may" if may_be_lower else "will probably"
         budget_text = format_usd(month.budget.usd_per_month)
         return f"{subject} {verb} be exceeded: {projected_figure(month)} of {budget_text}"
     spent = f"{spent_text(month)} in {month.label}" if month.is_over else spent_text(month)
     if threshold is Threshold.EXCEEDED:
-        return f"{subject} {'may be' if is_upper_bound else 'is'} exceeded: {spent}"
+        return f"{subject} {'may be' if may_be_lower else 'is'} exceeded: {spent}"
     return f"{subject}: {spent}"
 
 
@@ -127,7 +128,7 @@ def _spend_lines(
         yield CardLine(spent_text(month), "Spent")
     prices = "the policy's own rates" if has_own_prices else "list prices"
     jobs = count_text(month.jobs, "job")
-    time_text = f"in {month.label}" if month.is_over else f"by {month.today}"
+    time_text = f"in {month.label}" if month.is_over else f"by {month.as_of}"
     yield CardLine(f"{jobs} that ended {time_text}, at {prices}: not your invoice", "Counted")
     if month.projected_usd is not None:
         days = count_text(month.finished_days, "whole day")
@@ -161,6 +162,10 @@ def _missing_lines(month: BudgetMonth) -> Iterator[CardLine]:
         yield CardLine(f"{count_text(missing, 'bill')} {verb} a price", "Unknown")
     if month.is_covered_in_part:
         yield CardLine(f"jobs before {month.covered_since}", "Not counted")
+    if month.lacks_days:
+        yield CardLine(f"jobs after {month.covered_until}", "Not counted")
+    if month.has_unreadable:
+        yield CardLine("stored sums that cannot be read", "Not counted")
 
 
 def _commands(month: BudgetMonth, history: HistoryLocation) -> Iterator[CardLine]:
@@ -177,21 +182,22 @@ def _commands(month: BudgetMonth, history: HistoryLocation) -> Iterator[CardLine
     yield CardLine(all_budgets, "All budgets", is_code=True, drop_priority=3)
 
 
-def budget_lines(months: Sequence[BudgetMonth]) -> Iterator[CardLine]:
-    """Yields a line of a digest for each budget, the most used first. The rest is counted."""
-    listed = _most_used(months)[:_MAX_DIGEST_BUDGETS]
-    for index, month in enumerate(listed):
+def budget_lines(months: Sequence[BudgetMonth], max_budgets: int) -> Iterator[CardLine]:
+    """Yields a line of a digest for each of `max_budgets` budgets, and the number of the others.
+
+    Exceeded budgets come first, then those with unknown spend, since nobody knows how much is left.
+    """
+    for index, month in enumerate(sorted(months, key=_digest_order)[:max_budgets]):
         projected = f", {projected_figure(month)} projected" if month.projected_usd else ""
-        label = f"Budget {short_budget_name(month.budget)}"
+        label = f"{BUDGET_LABEL} {short_budget_name(month.budget)}"
         text = f"{spent_text(month)} in {month.label}{projected}"
-        yield CardLine(text, label, drop_priority=index and 1)
-    if others := len(months) - len(listed):
-        text = f"{count_text(others, 'more budget')}, of which a smaller share is spent"
-        yield CardLine(text, "Budgets", drop_priority=2)
+        yield CardLine(text, label, drop_priority=index)
+    if (others := len(months) - max_budgets) > 0:
+        word = "it" if others == 1 else "them"
+        yield CardLine(f"{count_text(others, 'more budget')}: `sageaudit budgets` lists {word}")
 
 
-def _most_used(months: Iterable[BudgetMonth]) -> list[BudgetMonth]:
-    # Unknown spend comes first, since nobody knows how much of the budget is left.
-    return sorted(
-        months, key=lambda month: (month.spent_percent is not None, -(month.spent_percent or 0))
-    )
+def _digest_order(month: BudgetMonth) -> tuple[bool, bool, Decimal]:
+    percent = month.spent_percent
+    is_exceeded = month.state is BudgetState.EXCEEDED
+    return not is_exceeded, percent is not None, -(percent or Decimal(0))

@@ -86,33 +86,34 @@ class CardLine(NamedTuple):
 class MessageCard(Struct, frozen=True):
     """The content of a message, with its fields in the order in which they are shown.
 
-    `headline` and `next_step` are the first line. `owner` and `account_region` share a line, and so
-    do `links` and `rule`.
+    `headline` and `next_step` are the first line. `scope` and `place_or_period` share a line, and
+    so do `links` and `rule`.
 
-    `account_region` is empty if the card is not about a single run. SNS subscriptions can filter by
-    `attributes`.
+    `scope`: the owner of the job, or which jobs the message is about; None for a job without owner.
+    `place_or_period`: the account and region of a run, or the period of many; "" leaves their line
+    out. SNS subscriptions can filter by `attributes`.
     """
 
     headline: str
     next_step: str = ""
     lines: tuple[CardLine, ...] = ()
-    owner: str | None = None
-    account_region: str = ""
+    scope: str | None = None
+    place_or_period: str = ""
     links: tuple[Link, ...] = ()
     rule: str = ""
     commands: tuple[CardLine, ...] = ()
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
-    def short_owner(self) -> str:
-        """The owner's name, cut if the owner line would be too long."""
-        room = max(ROW_WIDTH - len(self.account_region) - len(", "), len(NO_OWNER_LABEL))
-        return cut_middle(for_terminal(self.owner or NO_OWNER_LABEL), room)
+    def short_scope(self) -> str:
+        """The scope, cut if its line would be too long."""
+        room = max(ROW_WIDTH - len(self.place_or_period) - len(", "), len(NO_OWNER_LABEL))
+        return cut_middle(for_terminal(self.scope or NO_OWNER_LABEL), room)
 
     @property
-    def owner_line(self) -> str:
-        """The owner, account and region, or "" without account and region."""
-        return f"{self.short_owner}, {self.account_region}" if self.account_region else ""
+    def scope_line(self) -> str:
+        """The scope with its place or period, or "" without these."""
+        return f"{self.short_scope}, {self.place_or_period}" if self.place_or_period else ""
 
     @property
     def title(self) -> str:
@@ -122,9 +123,9 @@ class MessageCard(Struct, frozen=True):
     @property
     def body(self) -> tuple[CardLine, ...]:
         """All lines below the title, for channels that show lines separately."""
-        owner = [CardLine(self.owner_line)] if self.owner_line else []
+        scope = [CardLine(self.scope_line)] if self.scope_line else []
         rule = [CardLine(f"sageaudit rules {self.rule}", "Rule", is_code=True)] if self.rule else []
-        return (*self.lines, *owner, *rule, *self.commands)
+        return (*self.lines, *scope, *rule, *self.commands)
 
 
 def row_count(text: str) -> int:
@@ -140,7 +141,7 @@ def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
     """
     lines = [*card.lines, *card.commands]
     link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), f"Rule: {card.rule}"])
-    fixed_texts = (card.title, card.owner_line, link_line)
+    fixed_texts = (card.title, card.scope_line, link_line)
     available_rows = max_rows - sum(row_count(text) for text in fixed_texts if text)
     while (
         lines

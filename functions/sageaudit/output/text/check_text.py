@@ -13,6 +13,8 @@ from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.request.forecast import DurationBasis
 from sageaudit.output.text.words import assignment_line, count_text
 
+_ONE_CENT = Decimal("0.01")
+
 
 def cost_text(cost: dict[str, Any], kind: str) -> str:
     """Returns the highest cost of a job of this kind, and its basis; or why it is not known."""
@@ -29,19 +31,25 @@ def cost_text(cost: dict[str, Any], kind: str) -> str:
     date_text = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
     missing = f" Not included: {'; '.join(cost['missing'])}." if cost["missing"] else ""
     estimate_text = f" {cost['estimated'][0]}." if cost["estimated"] else ""
+    limit_s = cost["limit_s"]
+    limit = "" if limit_s is None else f"up to the limit of {duration_text(limit_s)}"
     if kind == "tuning":
         jobs_text = count_text(cost["jobs"], "training job")
-        return f"{amount}: {jobs_text}, each to its limit.{missing}{estimate_text}"
-    limit = duration_text(cost["limit_s"])
+        time_text = f"its training jobs, {limit}" if limit else f"{jobs_text}, each to its limit"
+        return f"{amount}: {time_text}.{missing}{estimate_text}"
+    attempts, volumes_usd = cost["attempts"], cost["volumes_usd"]
+    attempts_text = f"{attempts} attempts (RetryPolicies), each " if attempts > 1 else ""
+    if volumes_usd and volumes_usd >= _ONE_CENT:
+        hourly_text += f" for instances and {format_usd(volumes_usd)} for volumes,"
     default = ", AWS's default" if cost["limit_is_default"] else ""
     notes = f"{date_text}{missing}{estimate_text}"
-    return f"{amount}: {hourly_text} up to the limit of {limit}{default}.{notes}"
+    return f"{amount}: {attempts_text}{hourly_text} {limit}{default}.{notes}"
 
 
 def history_text(history: dict[str, Any]) -> str:
     """Returns what the job will probably cost, by the earlier runs of its family."""
     if history["first_run"]:
-        return "First run of its family: the history has no earlier one."
+        return "First run of its family: no earlier run is in the history."
     runs = count_text(history["runs"], "earlier run")
     if not history["compared_runs"]:
         return (
@@ -63,7 +71,7 @@ def history_text(history: dict[str, Any]) -> str:
     failed_count = history["failed_runs"]
     failed_text = f" {failed_count} of {runs} failed." if failed_count else ""
     basis_text = f"{compared_text} of its family on the same instances"
-    return f"Will cost {cost_text}{duration_part}, by {basis_text}.{failed_text}"
+    return f"Will probably cost {cost_text}{duration_part} (median of {basis_text}).{failed_text}"
 
 
 def _range(span: dict[str, Decimal], format_value: Callable[[Decimal], str]) -> str:
@@ -83,10 +91,11 @@ def saving_text(row: dict[str, Any]) -> str:
 
 
 def fix_text(fix: dict[str, Any], source: str) -> str:
-    """Returns `path = new # now: old`; for a finding of the `source` "api", `path -> new`."""
-    if source == "api":
+    """Returns `path = new # now: old`; for a guess of the `source` "api", `path -> new`."""
+    if source == "api" and fix["old"] is None:
         return f"{fix['parameter']} -> {fix['new']}"
-    old_text = "not set" if fix["old"] is None else str(fix["old"])
+    old = fix["old"]
+    old_text = "not set" if old is None else str(old).lower() if isinstance(old, bool) else str(old)
     pipeline_parameter = fix["pipeline_parameter"]
     origin = (
         f", the default of the pipeline parameter {pipeline_parameter}"

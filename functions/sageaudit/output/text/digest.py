@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from itertools import chain
@@ -17,7 +17,7 @@ from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.scope import WEEK_DAYS
 from sageaudit.output.text.amounts import sums_amounts, waste_text
-from sageaudit.output.text.budget import budget_lines
+from sageaudit.output.text.budget import BUDGET_LABEL, budget_lines
 from sageaudit.output.text.card import (
     Attribute,
     CardLine,
@@ -41,11 +41,12 @@ from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
 """The maximum number of rows of the card: two screens of a phone."""
-_ALL_JOBS_OWNER = "All jobs"
-_ROUTE_OWNER = "One route"
+_ALL_JOBS_SCOPE = "All jobs"
+_ROUTE_SCOPE = "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _MAX_RECOMMENDATIONS = 5
 _MAX_MEMBERS = 3
+_MAX_BUDGETS = 10
 _MAX_CHANGES = 3
 _OLD_DAYS = 60
 """Older open recommendations are counted in a line of their own."""
@@ -72,25 +73,45 @@ NO_REPORT = DigestReport()
 def digest_card(
     digest: Digest, report: DigestReport = NO_REPORT, history: HistoryLocation = DEFAULT_HISTORY
 ) -> MessageCard:
-    """Returns the digest's card. A week without jobs has only a headline.
+    """Returns the digest's card. Without jobs it has only a headline, the budgets and the members.
 
     `history`: the history that the card's command reads.
     """
-    week_text = f"Week to {digest.until}"
-    if not digest.total.jobs:
-        route_text = f" for {digest.route}" if digest.route else ""
-        return MessageCard(
-            f"{week_text}{route_text}: no job was audited",
-            lines=(*budget_lines(digest.budgets), *_member_lines(digest)),
-            attributes=_ATTRIBUTES,
+    budget_count = min(len(digest.budgets), _MAX_BUDGETS)
+    while True:
+        lines = [*budget_lines(digest.budgets, budget_count)]
+        card = fit_card(
+            _card(digest, lines, report, history)
+            if digest.total.jobs
+            else _card_without_jobs(digest, lines),
+            DIGEST_ROWS,
         )
+        shown_count = sum(line.label.startswith(f"{BUDGET_LABEL} ") for line in card.lines)
+        if shown_count == budget_count:
+            return card
+        budget_count = shown_count  # makes the last line count the dropped budgets too
+
+
+def _card_without_jobs(digest: Digest, budgets: Sequence[CardLine]) -> MessageCard:
+    route_text = f" for {digest.route}" if digest.route else ""
+    return MessageCard(
+        f"Week to {digest.until}{route_text}: no job was audited",
+        lines=(*budgets, *_member_lines(digest)),
+        attributes=_ATTRIBUTES,
+    )
+
+
+def _card(
+    digest: Digest, budgets: Sequence[CardLine], report: DigestReport, history: HistoryLocation
+) -> MessageCard:
     listed = [
         recommendation
         for recommendation in _open_recommendations(digest.recommendations)
         if _should_list(recommendation, digest)
     ]
-    card = MessageCard(
-        headline=f"{week_text}: {sums_amounts(digest.total).spend}{_headline_end(digest)}",
+    spend = sums_amounts(digest.total).spend
+    return MessageCard(
+        headline=f"Week to {digest.until}: {spend}{_headline_end(digest)}",
         next_step=_growth_text(digest),
         lines=(
             *([CardLine(str(digest.route), "Filter")] if digest.route else []),
@@ -98,15 +119,15 @@ def digest_card(
             CardLine(waste_text(digest.total), "Avoidable"),
             *_idle_lines(digest.total),
             *_change_lines(digest.changed_families),
-            *budget_lines(digest.budgets),
+            *budgets,
             *_recommendation_lines(listed[:_MAX_RECOMMENDATIONS], digest),
             *_outcome_lines(digest),
             *([CardLine(report.missing_reason, "Report")] if report.missing_reason else []),
             *_unreadable_lines(digest, history),
             *_member_lines(digest),
         ),
-        owner=_ROUTE_OWNER if digest.route else _ALL_JOBS_OWNER,
-        account_region=period_text(digest.since, digest.until),
+        scope=_ROUTE_SCOPE if digest.route else _ALL_JOBS_SCOPE,
+        place_or_period=period_text(digest.since, digest.until),
         links=(report.link,) if report.link else (),
         attributes=_ATTRIBUTES,
         commands=tuple(
@@ -118,7 +139,6 @@ def digest_card(
             for recommendation in listed[:1]
         ),
     )
-    return fit_card(card, DIGEST_ROWS)
 
 
 def _unreadable_lines(digest: Digest, history: HistoryLocation) -> list[CardLine]:

@@ -39,6 +39,7 @@ _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ITEM = re.compile(r" - (?=[A-Z])")
+"""What begins an item of a list in the text of a first step."""
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _MIN_TIMES_AS_LONG = Decimal("1.05")
 _TIMES_AS_LONG = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")

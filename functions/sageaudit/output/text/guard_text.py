@@ -92,8 +92,8 @@ def cost_lines(jobs: Sequence[Row]) -> Iterator[str]:
         count = count_text(len(cost.unknown_reasons), "job")
         yield f"The maximum cost of {count} is not known: {cost.unknown_reasons[0]}."
     if usual := _medians(jobs):
-        share = _share_text(len(usual), len(jobs))
-        yield f"Usually about {format_usd(_sum(usual))}{share}, by the runs of their families."
+        amount = f"{format_usd(_sum(usual))}{_share_text(len(usual), len(jobs))}"
+        yield f"Usually about {amount}, from earlier runs of their families."
 
 
 def unchecked_lines(sentences: Sequence[str]) -> Iterator[str]:
@@ -120,17 +120,18 @@ def finding_lines(findings: Sequence[dict[str, Any]]) -> Iterator[str]:
     ]
     if not others:
         return
-    first = others[0]
+    first, *rest = others
     saving = f" ({text})" if (text := saving_text(first)) else ""
     yield f"{first['rule']}{saving}: {first['summary']}"
     yield from (f"  {fix_text(fix, first['source'])}" for fix in first["fix"])
-    if len(others) > 1:
-        yield f"{count_text(len(others) - 1, 'more finding')}: sageaudit.check(request) has all."
+    if rest:
+        them = "it" if len(rest) == 1 else "them"
+        yield f"{count_text(len(rest), 'more finding')}: `sageaudit.check(request)` lists {them}."
 
 
 def over_limit_text(jobs: Sequence[Row], cost: CallCost, max_usd: Decimal) -> str:
     """Returns why a call is refused that costs more than `max_usd`, and what to change."""
-    change = "make its jobs smaller or their time limits shorter"
+    change = "use fewer or smaller instances, or shorter time limits"
     if len(jobs) == 1:
         change = _change_text(jobs[0], max_usd)
     limit_text = f"above the limit of {format_usd(max_usd)} (max_usd)"
@@ -146,5 +147,5 @@ def _change_text(job: Row, max_usd: Decimal) -> str:
         minutes = int(limit_s * max_usd / usd) // _MINUTE_S
         if minutes:
             text = duration_text(Decimal(minutes * _MINUTE_S))
-            return f"{RUN_LIMIT} = {minutes * _MINUTE_S} ({text}) or less is within it"
+            return f"it fits with {RUN_LIMIT} = {minutes * _MINUTE_S} ({text}) or less"
     return "use fewer or smaller instances"

@@ -57,8 +57,8 @@ def running_card(
             ),
             *([CardLine(_IDLE_CAVEAT, "Caveat", drop_priority=2)] if is_idle else []),
         ),
-        owner=running_job.owner,
-        account_region=place_words(job.account, job.region),
+        scope=running_job.owner,
+        place_or_period=place_words(job.account, job.region),
         links=run_links(_run_to_link(job)),
         rule=next(iter(EQUIVALENT_RULES[first]), ""),
         attributes=text_attributes(

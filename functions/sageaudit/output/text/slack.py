@@ -44,12 +44,12 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
     `owner_ids`: Slack user or group ids by the owner's name.
     """
     title = for_slack(card.title, _MAX_LINE_LENGTH)
-    owner_line = (
-        f"{_owner(card, owner_ids)}, {for_slack(card.account_region)}"
-        if card.account_region
+    scope_line = (
+        f"{_scope(card, owner_ids)}, {for_slack(card.place_or_period)}"
+        if card.place_or_period
         else ""
     )
-    foot_text = "\n".join(filter(None, [owner_line, _links(card), _lines(card.commands)]))
+    foot_text = "\n".join(filter(None, [scope_line, _links(card), _lines(card.commands)]))
     texts = {_TITLE_BLOCK: f"*{title}*", "card": _lines(card.lines), "foot": foot_text}
     blocks = [_section(name, text) for name, text in texts.items() if text]
     return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
@@ -111,13 +111,13 @@ def _line(line: CardLine) -> str:
     return f"{label} {text}".strip()
 
 
-def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
-    slack_id = owner_ids.get(card.owner, "") if card.owner else ""
+def _scope(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
+    slack_id = owner_ids.get(card.scope, "") if card.scope else ""
     if _USER_ID.match(slack_id):
         return f"<@{slack_id}>"
     if _GROUP_ID.match(slack_id):
         return f"<!subteam^{slack_id}>"
-    return for_slack(card.short_owner)
+    return for_slack(card.short_scope)
 
 
 def _links(card: MessageCard) -> str:

@@ -22,6 +22,8 @@ _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+
 _ANSI = re.compile(
     r"[\x1b]\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 )
+_WORKFLOW_COMMAND = re.compile(r"(?<!\S):{2,}|##\[")
+"""GitHub Actions runs a line that begins with `::`, or has `##[`, as a command."""
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
 _WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
@@ -62,8 +64,12 @@ def utf16_length(text: str) -> int:
 
 
 def for_terminal(text: str) -> str:
-    """Returns one line that moves no cursor, sets no colour and reverses no text."""
-    return _only_printable(text).strip()
+    """Returns one line that moves no cursor, sets no colour and reverses no text.
+
+    In the log of GitHub Actions, it is no command either, also if it is wrapped.
+    """
+    safe = _only_printable(text).strip()
+    return _WORKFLOW_COMMAND.sub(lambda match: " ".join(match[0]), safe)
 
 
 def _only_printable(text: str) -> str:

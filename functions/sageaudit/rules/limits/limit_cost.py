@@ -54,7 +54,8 @@ def _known_history_reason(case: api.RequestCase) -> str | None:
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Multiplies the limit by the number of instances and their rate."""
-    limit, usd = case.cost.limit, case.cost.usd
+    limit, bill = case.cost.limit, case.cost.bill_at_limit
+    usd = bill.total_usd if bill else None
     if limit.seconds is None or usd is None:
         return api.Unknown(
             "cost_unknown", case.cost.unknown_because or limit.no_limit_reason or "no rate is known"

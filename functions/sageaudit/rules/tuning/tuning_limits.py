@@ -46,9 +46,10 @@ def check(case: api.RequestCase) -> api.Outcome:
         return api.Unknown("cost_unknown", case.cost.unknown_because or "no rate is known")
     if usd <= Decimal(str(case.threshold(MIN_EXPOSURE))):
         return api.Clear()
+    count_text = f"{trials} " if isinstance(trials, int) else ""
     return api.measured_fact(
-        f"Its {case.cost.job_count} training jobs may cost up to {api.format_usd(usd)} together.",
-        {"max_trials": case.cost.job_count, "at_most_usd": round(usd, 6)},
+        f"Its {count_text}training jobs may cost up to {api.format_usd(usd)} together.",
+        {"max_trials": trials, "at_most_usd": round(usd, 6)},
         fix=(api.Parameter(_TIME, time_s, "<seconds for the whole search>"),),
         caution="A precaution: they cost this only if each one runs until its limit.",
     )

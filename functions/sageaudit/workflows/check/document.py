@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypedDict
+from functools import reduce
+from operator import getitem
+from typing import Any, TypedDict, cast
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -21,6 +23,7 @@ from sageaudit.domain.request.recognise import ParsedFile
 from sageaudit.domain.request.request import Path, Request, resolve_path
 from sageaudit.domain.request.terraform import TUNING_ARGUMENT_PREFIX
 from sageaudit.domain.request.validity import Fault, Problem
+from sageaudit.output.text.words import count_text
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.check.request import CheckedRequest, fix_parameters, is_rejected_by_aws
@@ -58,16 +61,23 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
     not_counted: str | None = None
 
     @property
-    def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """A key that sorts findings with counted dollars first.
+    def sort_key(self) -> tuple[bool, bool, bool, Decimal, int, int, str]:
+        """The key of the order in which every output lists findings, the most important first.
 
-        Of the same kind, those for which AWS rejects the request come first. Then the saving, the
-        severity and the line decide.
+        Findings that do not count are last, and refusals by AWS are first. Then avoidable or lost
+        dollars come before possible ones, and those before none. Then the saving, the severity and
+        the line decide.
         """
-        severity = -Severity(self.severity).rank
-        usd = -(self.saving_usd or Decimal(0))
-        is_not_counted = self.not_counted is not None
-        return is_not_counted, not self.refused, usd, severity, self.line or 0, self.rule
+        usd = self.saving_usd or Decimal(0)
+        return (
+            self.not_counted is not None,
+            not self.refused,
+            usd <= 0 or not Bucket(self.bucket).is_counted,
+            -usd,
+            -Severity(self.severity).rank,
+            self.line or 0,
+            self.rule,
+        )
 
     @property
     def types(self) -> dict[str, Any]:
@@ -145,6 +155,8 @@ def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
         "at_most_usd": round_usd(cost.usd) if cost else None,
         "why_not_known": cost.unknown_because if cost else checked.unreadable,
         "hourly_usd": round_usd(cost.hourly_usd) if cost else None,
+        "volumes_usd": round_usd(bill_at_limit.volumes_usd) if bill_at_limit else None,
+        "attempts": cost.attempts if cost else 1,
         "limit_s": cost.limit.seconds if cost else None,
         "limit_is_default": cost.limit.is_default if cost else False,
         "jobs": cost.job_count if cost else 1,
@@ -185,7 +197,7 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
             summary=f"{path} {problem.sentence}.".replace("?.", "?"),
             path=path,
             line=_line(request, problem.path, lines),
-            fix=_did_you_mean_fix(problem, path, request),
+            fix=_suggested_fix(problem, path, request),
         )
     for finding in checked.findings:
         yield _rule_finding(finding, checked, lines)
@@ -193,9 +205,8 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
         stored_finding = unfollowed.finding
         path = stored_finding["fix"][0]["parameter"]
         fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored_finding["fix"]]
-        times = (
-            f", and in {unfollowed.runs - 1} more of its last audits" if unfollowed.runs > 1 else ""
-        )
+        others = count_text(unfollowed.runs - 1, "other recent run")
+        other_runs = f" (and of {others})" if unfollowed.runs > 1 else ""
         yield CheckFinding(
             rule=stored_finding["rule"],
             id=stored_finding["id"],
@@ -203,7 +214,7 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
             severity=stored_finding["severity"],
             bucket=stored_finding["bucket"],
             summary=(
-                f"The advice for {unfollowed.run} is not followed{times}:"
+                f"It does not follow the recommendation of {unfollowed.run}{other_runs}:"
                 f" {stored_finding['summary']}"
             ),
             path=_full_path(request, path),
@@ -238,6 +249,11 @@ def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     return sorted(sorted_findings, key=lambda finding: finding.sort_key)
 
 
+def sort_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns findings of documents, also of several jobs, sorted by `sort_key`."""
+    return sorted(rows, key=lambda row: CheckFinding(**row).sort_key)
+
+
 def _rule_with_other_type(
     finding: CheckFinding, type_and_rule_by_path: Mapping[str, tuple[Any, str]]
 ) -> str | None:
@@ -248,19 +264,22 @@ def _rule_with_other_type(
     return None
 
 
-def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
+def _suggested_fix(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
+    """Returns what was probably meant. Only a value of a wrong type has its old value."""
     if problem.suggestion is None:
         return []
     new_value = problem.suggestion
     if problem.fault is Fault.UNKNOWN:
         new_value = request.path_text((*problem.path[:-1], new_value))
-    fix = {"parameter": path, "old": None, "new": new_value}
-    return [fix | {"pipeline_parameter": None, "argument": None}]
+    is_type = problem.fault is Fault.TYPE
+    old_value = reduce(getitem, problem.path, cast(Any, request.body)) if is_type else None
+    fix = {"parameter": path, "old": old_value, "new": new_value}
+    return [fix | {"pipeline_parameter": request.parameters.get(problem.path), "argument": None}]
 
 
 def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers) -> CheckFinding:
     detection, request, saving_range = finding.detection, checked.request, finding.range_usd
-    fix = fix_parameters(finding, request)
+    fix = fix_parameters(detection.fix, request)
     path = fix[0].path if fix else _read_path(finding, request)
     return CheckFinding(
         rule=finding.rule.name,
@@ -273,7 +292,10 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
         path=_full_path(request, path),
         line=_line(request, resolve_path(request.body, path), lines),
         fix=_parameters(fix, request),
-        alternatives=[_parameters(alternative, request) for alternative in detection.alternatives],
+        alternatives=[
+            _parameters(fix_parameters(alternative, request), request)
+            for alternative in detection.alternatives
+        ],
         caution=detection.caution,
         saving_usd=round_usd(finding.alone_usd),
         saving_range_usd=saving_range and [round_usd(end) or Decimal(0) for end in saving_range],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 
@@ -313,16 +313,35 @@ def _severity_by_exposure(finding: Finding) -> Severity | None:
     return Severity.MEDIUM if usd >= _EXPOSURE_MEDIUM_USD else Severity.LOW
 
 
-def fix_parameters(finding: Finding, request: Request) -> tuple[Parameter, ...]:
-    """Returns the finding's fix, with the request's values as old values."""
+_RESOURCES = "ResourceConfig."
+_TUNING_RESOURCES = "HyperParameterTuningResourceConfig"
+
+
+def _path_in_request(path: str, request: Request) -> str:
+    """Returns where the request has a setting that a rule names as in a plain training request.
+
+    Its instances may be in the resources of a tuning job, or in a list of preferred types.
+    """
+    if not path.startswith(_RESOURCES):
+        return path
+    if request.is_set(_TUNING_RESOURCES) and not request.is_set("ResourceConfig"):
+        path = path.replace("ResourceConfig", _TUNING_RESOURCES, 1)
+    section, _, key = path.partition(".")
+    listed = (f"{section}.{name}[0].{key}" for name in ("InstancePreferences", "InstanceConfigs"))
+    return next(filter(request.is_set, listed), path)
+
+
+def fix_parameters(fix: Iterable[Parameter], request: Request) -> tuple[Parameter, ...]:
+    """Returns a fix of a rule with the request's own paths and old values."""
     parameters = []
-    for parameter in finding.detection.fix:
-        value = request.value(parameter.path)
+    for parameter in fix:
+        path = _path_in_request(parameter.path, request)
+        value = request.value(path)
         simple_value = value if isinstance(value, str | int | bool) else None
         old_value = (
             simple_value
             if simple_value is not None
             else (parameter.old if value is not None else None)
         )
-        parameters.append(Parameter(parameter.path, old_value, parameter.new))
+        parameters.append(Parameter(path, old_value, parameter.new))
     return tuple(parameters)

@@ -46,7 +46,8 @@ class RequestChecker(Struct, frozen=True):
     `region` and `account` are the user's options. `default_region` returns the region of the AWS
     settings. It is called only if neither the options nor the file name a region. `read_family`
     returns None if the history does not answer in time. `option_format` is how notes name an
-    option: as the command line does, or as an argument of Python.
+    option: as the command line does, or as an argument of Python. `form_option` is the name of the
+    option for `form`.
     """
 
     policy: Policy
@@ -61,12 +62,19 @@ class RequestChecker(Struct, frozen=True):
     read_family: Callable[[PlannedJob], FamilyHistory | None] | None
     with_guides: bool = False
     option_format: str = "--{}"
+    form_option: str = "--as"
 
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
         """Checks all requests of a file's document. Raises MalformedData if it has none."""
-        parsed_file = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
+        parsed_file = recognise(
+            document,
+            self.model,
+            form=self.form,
+            form_option=self.form_option,
+            pipeline=self.pipeline,
+        )
         checked_requests = self._check_all(parsed_file.requests)
         lines, repeated_paths = parse_lines()
         repeated_key_sentences = [

@@ -7,8 +7,9 @@ that a later one has opened, and it leaves alone what it does not know.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import cache
 
@@ -16,11 +17,14 @@ from msgspec import Struct
 
 from sageaudit.adapters.history.sqlite import schema
 
-_STATEMENTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+_NAMES = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+_STATEMENTS = """
+SELECT type, name, sql FROM sqlite_master WHERE name IN (SELECT value FROM json_each(?))"""
 _COLUMNS = """
 SELECT m.name, c.name,
     c.type || iif(c.[notnull], ' NOT NULL', '') || coalesce(' DEFAULT ' || c.dflt_value, '')
-FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view')"""
+FROM sqlite_master AS m, pragma_table_info(m.name) AS c
+WHERE m.type IN ('table', 'view') AND m.name IN (SELECT value FROM json_each(?))"""
 
 
 class _Schema(Struct, frozen=True):
@@ -34,7 +38,8 @@ class _Schema(Struct, frozen=True):
 
 def missing_parts(connection: sqlite3.Connection) -> list[str]:
     """Returns the statements that add to a file what it lacks; usually none."""
-    own, stored = _own_schema(), _read_schema(connection)
+    own = _own_schema()
+    stored = _read_schema(connection, {name for _, name in own.statements})
     return [] if own == stored else [*_statements(own, stored)]
 
 
@@ -56,10 +61,12 @@ def _own_schema() -> _Schema:
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in schema.TABLES:
             connection.execute(statement)
-        return _read_schema(connection)
+        return _read_schema(connection, {name for (name,) in connection.execute(_NAMES)})
 
 
-def _read_schema(connection: sqlite3.Connection) -> _Schema:
-    statements = {(kind, name): sql for kind, name, sql in connection.execute(_STATEMENTS)}
-    columns = {(table, name): text for table, name, text in connection.execute(_COLUMNS)}
+def _read_schema(connection: sqlite3.Connection, names: Iterable[str]) -> _Schema:
+    # Another tool's views are not looked at: a broken one would be an error.
+    values = (json.dumps(sorted(names)),)
+    statements = {(kind, name): sql for kind, name, sql in connection.execute(_STATEMENTS, values)}
+    columns = {(table, name): text for table, name, text in connection.execute(_COLUMNS, values)}
     return _Schema(statements, columns)

@@ -18,7 +18,7 @@ _CONTEXT_LINES = 2
 
 
 def show_fixes(plan: FixPlan, console: Console) -> None:
-    """Prints the changed lines of a file, and each fix that is left out with the reason."""
+    """Prints the changed lines of a file, and why other findings are not fixed."""
     console.print()
     name = str(plan.file.path)
     lines = difflib.unified_diff(
@@ -34,7 +34,7 @@ def show_fixes(plan: FixPlan, console: Console) -> None:
     if not plan.fixes:
         console.print(Text("No fix can be written into the file.", "bold"))
     for fix in plan.skipped:
-        text = f"Left out: {fix.finding['rule']} ({fix.skipped_because})"
+        text = f"Not written: {fix.finding['rule']} ({fix.skipped_because})"
         console.print(indented(Text(for_terminal(text), "dim"), 2))
 
 
@@ -44,7 +44,7 @@ def _harmless(line: str) -> str:
     return f"{sign}{' ' * (len(rest) - len(rest.lstrip()))}{for_terminal(rest)}"
 
 
-def left_text(plan: FixPlan) -> str:
-    """Returns what is left to do in the changed file."""
+def remaining_findings_text(plan: FixPlan) -> str:
+    """Returns the findings that the changed file still has, by severity."""
     rows = [row for job in plan.checked["jobs"] for row in counted_findings(job)]
-    return f"Left: {findings_summary(rows)}" if rows else "No findings are left."
+    return f"Remaining: {findings_summary(rows)}" if rows else "No findings remain."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from sageaudit.cli.views.check.lines import finding_lines, findings_summary
+from sageaudit.cli.views.check.lines import finding_lines, findings_summary, refusal_text
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.workflows.check.comparison import FileCheck, counted_findings
@@ -19,7 +19,7 @@ from sageaudit.workflows.check.comparison import FileCheck, counted_findings
 def junit_report(file_checks: Sequence[FileCheck], fail_on: Severity | None) -> str:
     """Returns the report on all files that exist.
 
-    A case fails by findings of the severity `fail_on` or a higher one; if it is None, by any. A
+    A case fails if a finding is at or above `fail_on` or, if that is None, if it has any. A
     file or job that cannot be judged is an error.
     """
     root = ET.Element("testsuites", name="sageaudit check")
@@ -54,7 +54,7 @@ def _add_job(
         is_failing = Severity(row["severity"]).rank >= lowest_rank
         (failing if is_failing else others).append(row)
     if failing:
-        summary = findings_summary(failing)
+        summary = f"{refusal_text([job])}{findings_summary(failing)}"
         failure = ET.SubElement(case, "failure", message=summary, type=failing[0]["severity"])
         failure.text = _text(failing)
     if others:

@@ -20,6 +20,7 @@ from sageaudit.workflows.check.document import CheckedFile
 
 _MAX_NAME_WIDTH = 60
 _MAX_UNKNOWN = 5
+_REFUSED_TEXT = "AWS refuses the request"
 LineRole = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
@@ -119,14 +120,17 @@ def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
 
 
 def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
-    """Yields a finding's rule and dollars, its sentence, and each parameter to change."""
+    """Yields a finding's rule with its dollars or AWS's refusal, its sentence, and each parameter
+    to change.
+    """
     not_counted_reason, severity = row["not_counted"], row["severity"]
     rule_id = row["id"] or "AWS's API"
     line_text = f", line {row['line']}" if row["line"] else ""
-    dollars_text = f"  {saving}" if (saving := saving_text(row)) else ""
+    news = _REFUSED_TEXT if row["refused"] else saving_text(row)
+    news_text = f"  {news}" if news else ""
     yield CheckLine(
         "finding",
-        f"{row['rule']} ({rule_id}{line_text}){dollars_text}",
+        f"{row['rule']} ({rule_id}{line_text}){news_text}",
         prefix=f"{severity.upper()}  ",
         prefix_style="dim" if not_counted_reason else SEVERITY_STYLES[Severity(severity).rank],
     )
@@ -148,7 +152,26 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
 def _summary(document: CheckedFile) -> str:
     if not document["jobs"]:
         return "Nothing to check: there is no SageMaker job in it."
-    return findings_summary([row for job in document["jobs"] for row in counted_findings(job)])
+    rows = [row for job in document["jobs"] for row in counted_findings(job)]
+    return f"{refusal_text(document['jobs'])}{findings_summary(rows)}"
+
+
+def refusal_text(jobs: Sequence[dict[str, Any]]) -> str:
+    """Returns `AWS refuses this request (1 reason). `; "" if it refuses none.
+
+    A tuning job in `jobs` is followed by its training jobs, which are part of its request.
+    """
+    reasons_by_request: list[int] = []
+    for job in jobs:
+        if not (job["trial"] and reasons_by_request):
+            reasons_by_request.append(0)
+        reasons_by_request[-1] += sum(row["refused"] for row in counted_findings(job))
+    refused_count = sum(reasons > 0 for reasons in reasons_by_request)
+    if not refused_count:
+        return ""
+    count = len(reasons_by_request)
+    subject = "this request" if count == 1 else f"{refused_count:,} of {count:,} requests"
+    return f"AWS refuses {subject} ({count_text(sum(reasons_by_request), 'reason')}). "
 
 
 def findings_summary(rows: Sequence[dict[str, Any]]) -> str:

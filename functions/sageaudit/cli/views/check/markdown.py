@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.cli.views.check.lines import cost_lines, finding_lines, findings_summary
+from sageaudit.cli.views.check.lines import (
+    cost_lines,
+    finding_lines,
+    findings_summary,
+    refusal_text,
+)
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.output.text.money import format_signed_usd
@@ -73,7 +78,7 @@ def _summary(
         text = text.replace("finding", "new finding", 1)
     counts = {
         "fixed": sum(len(job.fixed_findings) for job in jobs if job.now),
-        "not new": sum(len(job.unchanged_findings) for job in jobs),
+        "unchanged": sum(len(job.unchanged_findings) for job in jobs),
     }
     rest = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     rest_text = f" {rest}." if rest else ""
@@ -85,13 +90,16 @@ def _summary(
         elif earlier_jobs := [job.before for job in launched_jobs if job.before]:
             total_text += f"; before, {_sum_text(earlier_jobs)}"
         total_text += "."
-    return f"**{text}**{rest_text} {subject} checked.{total_text}"
+    refusal = refusal_text([job.now for job in jobs if job.now])
+    return f"**{refusal}{text}**{rest_text} {subject} checked.{total_text}"
 
 
 def _sum_text(jobs: Sequence[dict[str, Any]]) -> str:
     costs = [job["cost"] for job in jobs]
     if unknown_count := sum(not _is_complete(cost) for cost in costs):
-        return f"not known, as {unknown_count} of {count_text(len(costs), 'cost')} are not"
+        verb = "has" if unknown_count == 1 else "have"
+        jobs_text = f"{unknown_count} of {count_text(len(costs), 'job')}"
+        return f"not known: {jobs_text} {verb} no known cost"
     total = sum((cost["at_most_usd"] for cost in costs), Decimal(0))
     about_text = "about " if any(cost["estimated"] for cost in costs) else ""
     return f"at most {about_text}{format_usd(total)}"
@@ -193,7 +201,7 @@ def _job_details(job: JobComparison) -> Iterator[str]:
     if new_rows:
         yield "\n".join(map(_finding, new_rows))
     if old_rows:
-        yield _folded(f"{count_text(len(old_rows), 'finding')} not new", map(_finding, old_rows))
+        yield _folded(f"{count_text(len(old_rows), 'finding')} unchanged", map(_finding, old_rows))
     if fixed_rows:
         titles = (
             f"- {for_markdown(row['rule'])}: {for_markdown(row['summary'])}" for row in fixed_rows
