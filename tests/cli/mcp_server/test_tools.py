@@ -218,6 +218,12 @@ def test_what_models_often_send_is_understood(tools: Tools) -> None:
     assert tag_as_text == tools("top_jobs", filters={"tag": {"project": "voice"}})
 
 
+@pytest.mark.parametrize("name", ["top_jobs", "spend_by", "spend_changes", "list_recommendations"])
+def test_a_bad_time_names_the_argument(tools: Tools, name: str) -> None:
+    """The tool has no option --since."""
+    assert tools.error(name, since="2w").startswith("since 2w is not a time: ")
+
+
 def test_no_match_says_which_filter_is_the_reason(tools: Tools) -> None:
     """It is an answer, not an error: nothing was wrong with the call."""
     answer = tools("spend_by", filters={"owner": "anna"})
@@ -299,12 +305,14 @@ def test_the_check_of_a_request_names_the_tools_arguments(
         },
     }
     text = tools("check_request", request=request).text.partition("\nNote: ")[0]
-    assert text.startswith("3 findings: ")
+    assert text.startswith("AWS refuses this request (")
     assert "the region is not known (give the region)" in text
     assert "account (give the argument account)" in text
     assert "--" not in text
     answer = tools("check_request", request=request, form="processing")
     assert "--as processing" in answer.document["command"]
+    unknown = tools.error("check_request", request={"a": 1})
+    assert unknown.endswith("(the argument form names the format)")
     assert "there is no form xml" in tools.error("check_request", request=request, form="xml")
 
 

@@ -18,7 +18,12 @@ from sageaudit.cli.mcp_server.answer import (
     option_words,
     rows_answer,
 )
-from sageaudit.cli.mcp_server.question_arguments import Limit, QuestionArguments, Since
+from sageaudit.cli.mcp_server.question_arguments import (
+    ARGUMENT_FORMAT,
+    Limit,
+    QuestionArguments,
+    Since,
+)
 from sageaudit.cli.query_options import option_name
 from sageaudit.cli.recommendations import RECOMMENDATIONS, RecommendationFilters
 from sageaudit.cli.views import lists
@@ -34,6 +39,7 @@ from sageaudit.queries.columns import GROUPABLE, parse_columns
 from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import SortOrder
 from sageaudit.queries.total import SumsRow, combine
+from sageaudit.queries.window import parse_window
 from sageaudit.structs import replace
 
 _ALL_ROWS = "1000000"
@@ -243,6 +249,7 @@ def list_recommendations(served: ServedHistory, arguments: ListRecommendations) 
     """Answers as `sageaudit advice list` does."""
     names = ("since", "family", "owner", "account", "region")
     given = {name: value for name in names if (value := getattr(arguments, name))}
+    parse_window(arguments.since, None, clock.utc_now(), option_format=ARGUMENT_FORMAT)
     filters = RecommendationFilters(**given)
     notes: list[str] = []
     with served.choice.open(notes.append) as source:

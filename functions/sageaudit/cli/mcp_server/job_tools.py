@@ -220,7 +220,7 @@ def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
             pipeline=arguments.pipeline or None,
             profile=served.choice.profile,
         )
-        checker = replace(checker, option_format="the argument {}")
+        checker = replace(checker, option_format="the argument {}", form_option="the argument form")
         checked = check_files.check_mapping(checker, request)
     finally:
         if source:
