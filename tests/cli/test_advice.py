@@ -100,7 +100,7 @@ def test_the_last_day_that_is_accepted_can_be_reopened(ask: Asked) -> None:
     [row] = rows(ask("advice", "--output", "json"))
     words = ("--until", str(LAST_DAY), "--reason", "two GPUs", "--by", "ana")
     assert f"exempt until {LAST_DAY}: " in ask("advice", "exempt", row["id"], *words).stderr
-    [stored_row] = rows(ask("advice", "list", "--all", "--output", "json"))
+    [stored_row] = rows(ask("advice", "list", "--state", "all", "--output", "json"))
     assert (stored_row["silenced"], stored_row["until"]) == ("exempt", str(LAST_DAY))
     for command in (("savings",), ("report", "-o", "-"), ("history",)):
         assert ask(*command).exit_code == 0
@@ -196,7 +196,9 @@ def test_a_decision_is_stored_in_a_table(table: History, run: Run) -> None:
         table.record(entry(day, new=False))
     [row] = rows(run("advice", "--output", "json", "--table", "history"))
     assert run("advice", "accept", row["id"], "--by", "ana", "--table", "history").exit_code == 0
-    [stored_row] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
+    [stored_row] = rows(
+        run("advice", "list", "--state", "all", "--output", "json", "--table", "history")
+    )
     assert (stored_row["id"], stored_row["silenced"], stored_row["by"]) == (
         row["id"],
         "accepted",
@@ -290,7 +292,7 @@ def test_changes_show_the_state_of_recommendations(ask: Asked) -> None:
 
 
 def test_long_lists_are_cut_and_say_so(ask: Asked) -> None:
-    """The sums of savings are of all rows; advice in other states is only in --all."""
+    """The sums of savings are of all rows; advice in other states is only with --state all."""
     ask("history", taken=True, undone=True)
     whole = ask("savings", "--output", "json").document()
     some = ask("savings", "--limit", "1", "--output", "json").document()
@@ -302,15 +304,18 @@ def test_long_lists_are_cut_and_say_so(ask: Asked) -> None:
 
 
 def test_the_rows_of_advice_have_a_limit(company: Path, run: Run) -> None:
-    """The largest amounts come first; the message names the limit that prints them all."""
+    """The largest amounts come first; --all prints the rest, in the same state."""
     words = ("advice", "--history", company)
     document = run(*words, "--limit", "3", "--output", "json").document()
-    every = run(*words, "--limit", "1000", "--output", "json").document()
+    every = run(*words, "--all", "--output", "json").document()
+    assert {row["state"] for row in every["rows"]} == {"open"}
     assert (document["more"], every["more"]) == (True, False)
     assert document["rows"] == every["rows"][:3]
     count = len(every["rows"])
     shown = run(*words, "--limit", "3")
-    assert f"3 of {count} rows: --limit {count} prints all of them" in shown.stderr
+    assert shown.stdout.startswith(f"{count} open recommendations: $")
+    assert "Possible savings, not included: maybe $" in shown.stdout
+    assert f"3 of {count} rows: --all prints all of them" in shown.stderr
 
 
 def test_a_table_shows_the_change_without_its_path(

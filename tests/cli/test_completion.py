@@ -14,7 +14,7 @@ import click
 import pytest
 
 from sageaudit.cli.main import cli
-from sageaudit.cli.shells import correct_shells
+from sageaudit.cli.shells import register_completion_fixes
 from sageaudit.rules import catalogue
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import ACCOUNTS, FAMILIES, OWNERS, TEAMS
@@ -255,7 +255,7 @@ assert aws and not any(module.__spec__.origin for module in aws)
 
 def test_every_option_for_such_a_value_completes_it() -> None:
     """An option with the name of a region, field or owner has a completer in each command."""
-    correct_shells()
+    register_completion_fixes()
     names = re.compile(r"(table_)?regions?|fields|family|owner|rule")
     for command in _commands(cli, click.Context(cli)):
         for param in command.params:

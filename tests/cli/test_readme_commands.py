@@ -135,7 +135,7 @@ def test_an_undone_recommendation_was_measured_and_is_open_again(
                 break
 
     def result(history: Path) -> tuple[str, str | None]:
-        rows = run_line(run, "advice list --all --output json", history).document()["rows"]
+        rows = run_line(run, "advice list --state all --output json", history).document()["rows"]
         change = "ResourceConfig.InstanceType = ml.m5.4xlarge"
         [row] = [row for row in rows if row["change"] == change]
         return row["state"], row["outcome"]

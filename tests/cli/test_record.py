@@ -160,8 +160,8 @@ def test_the_prices_of_that_day_are_in_the_file(
     assert again == live_one
     assert {line["price_source"] for line in again["bill"]["lines"]} >= {"Price List API"}
     what_if = run("what-if", "--recording", tmp_path / "job.json", "--output", "json")
-    today = what_if.document(parse_float=Decimal)["today"]
-    assert today["usd"] == live_one["bill"]["total_usd"]
+    current = what_if.document(parse_float=Decimal)["current"]
+    assert current["usd"] == live_one["bill"]["total_usd"]
 
 
 def test_two_files_have_different_pseudonyms(

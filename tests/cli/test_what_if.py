@@ -67,7 +67,7 @@ def test_candidates_are_sorted_by_cost_and_refused_ones_are_last(
     All 224 other types of the catalogue are there, refused types with their constraint.
     """
     document, types = candidates(what_if, recorded_job(tmp_path, LITTLE))
-    assert document["today"]["usd"] == 1.515
+    assert document["current"]["usd"] == 1.515
     needs = {name: document["needs"][name] for name in ("vcpu", "memory_gib", "gpu_busy_percent")}
     assert needs == {"vcpu": 1.92, "memory_gib": 7.68, "gpu_busy_percent": 10}
     row = types["ml.g5.xlarge"]
@@ -120,7 +120,7 @@ def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
     document["describe"]["ResourceConfig"]["TrainingPlanArn"] = plan
     path.write_text(json.dumps(document))
     printed, types = candidates(what_if, path)
-    assert printed["today"]["usd"] == 0
+    assert printed["current"]["usd"] == 0
     assert "prepaid" in printed["notes"][0]
     assert types["ml.g5.xlarge"]["saving_usd"] == -1.408
 
@@ -152,7 +152,7 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
         "SageMaker's rate for ml.m8i.2xlarge is not known here; estimated from EC2's rate x 1.20."
     )
     assert (known["estimated"], known["price_kind"]) == (False, "list")
-    assert (document["today"]["estimated"], document["today"]["missing"]) == ([], [])
+    assert (document["current"]["estimated"], document["current"]["missing"]) == ([], [])
     output = what_if("--recording", path).stdout
     row = next(line for line in output.splitlines() if line.startswith("ml.m8i.2xlarge"))
     assert (row.count("about $"), row.count("about +$")) == (1, 1)
@@ -170,7 +170,7 @@ def test_a_live_job_is_described_measured_and_resized(what_if: Run, account: Liv
     account.calls.clear()
     document = what_if(job.name, "--region", "us-east-1", "--output", "json").document()
     assert document["job"]["arn"] == job.arn
-    assert document["today"]["instances"] == "1 x ml.p3.2xlarge"
+    assert document["current"]["instances"] == "1 x ml.p3.2xlarge"
     assert len(document["candidates"]) == 224
     names = [call.partition(":")[2] for call in account.calls]
     assert all(name.startswith(("Describe", "List", "Get")) for name in names)

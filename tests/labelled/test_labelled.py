@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, is_standing
+from sageaudit.domain.audit.finding_document import (
+    AmountKind,
+    FindingDocument,
+    is_standing,
+    recommendation_from_finding,
+)
 from sageaudit.output.text.headline import headline
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
@@ -264,6 +269,21 @@ def test_a_caution_does_not_take_back_what_is_counted() -> None:
         if finding["saving_usd"] and finding["bucket"] != "possible":
             for words in ("othing is counted", "none of it is counted", "nothing is saved"):
                 assert words not in (finding["caution"] or ""), finding["summary"]
+
+
+def test_no_dollar_of_a_run_is_in_two_recommendations() -> None:
+    """So the amounts of recommendations can be added up, those of each kind apart."""
+    recommendation_count = 0
+    for job in story_jobs():
+        document, amounts = job.document, dict.fromkeys(AmountKind, Decimal(0))
+        for finding in document["findings"]:
+            if recommended := recommendation_from_finding(finding):
+                amounts[recommended.amount_kind] += recommended.amount or 0
+                recommendation_count += 1
+        most_usd = (document["avoidable_usd"] or 0) + (document["lost_up_to_usd"] or 0)
+        assert amounts[AmountKind.COUNTED] <= most_usd, job.name
+        assert amounts[AmountKind.POSSIBLE] <= (document["possible_usd"] or 0), job.name
+    assert recommendation_count > len(story_jobs()) / 2
 
 
 def test_no_headline_says_none_if_a_trial_may_save() -> None:

@@ -99,7 +99,7 @@ def test_ctrl_c_in_any_step_leaves_nothing(world: TryWorld, template: str, opera
     world.interrupt_after = operation
     text, is_same = world.run(template)
     assert not is_same
-    assert rows(text)["removed"] == "same"
+    assert rows(text)["removal"] == "same"
     assert "not reached" in rows(text).values()
     assert "interrupted; wait until all is removed" in world.lines
     assert world.leftovers() == []
@@ -110,7 +110,7 @@ def test_ctrl_c_in_any_step_leaves_nothing(world: TryWorld, template: str, opera
     [
         ("CreateStack", "stack", {"not reached"}),
         ("CreateRole", "job", {"same", "not reached"}),
-        pytest.param("Query", "audit", {"same", "not reached"}, marks=pytest.mark.more),
+        pytest.param("Query", "audits stored", {"same", "not reached"}, marks=pytest.mark.more),
         ("DescribeAlarms", "alarms", {"same", "not reached"}),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_denied_call_is_in_the_list_without_the_accounts_id(
     text, _ = world.run(template)
     marks = rows(text)
     assert marks.pop(check) == "DIFFERS"
-    assert marks.pop("removed") == "same"
+    assert marks.pop("removal") == "same"
     assert set(marks.values()) == others
     assert f"not authorized to perform: {operation}" in " ".join(text.split())
     assert world.leftovers() == []
@@ -135,7 +135,7 @@ def test_an_answer_in_another_form_is_in_the_list(
     answer: dict[str, str] = {}
     monkeypatch.setattr("tools.try_account.resources.create_stack", lambda *_: answer["StackId"])
     text, _ = world.run(template)
-    assert (rows(text)["stack"], rows(text)["removed"]) == ("DIFFERS", "same")
+    assert (rows(text)["stack"], rows(text)["removal"]) == ("DIFFERS", "same")
     assert "KeyError('StackId')" in text
     assert world.leftovers() == []
 
@@ -146,7 +146,8 @@ def test_a_job_without_capacity_is_audited_too(world: TryWorld, template: str) -
     text, is_same = world.run(template)
     assert not is_same
     marks = rows(text)
-    assert (marks["job"], marks["audit"], marks["message"]) == ("DIFFERS", "same", "same")
+    assert marks["job"] == "DIFFERS"
+    assert (marks["audits stored"], marks["messages about the job"]) == ("same", "same")
     assert "Failed: CapacityError" in text
     assert world.leftovers() == []
 
@@ -181,9 +182,10 @@ def test_what_cannot_be_removed_is_named_and_a_later_run_removes_it(
     world.denied = "DeleteBucket"
     world.interrupt_after = "CreateStack"
     text, _ = world.run(template)
-    assert rows(text)["removed"] == "DIFFERS"
+    assert rows(text)["removal"] == "DIFFERS"
     assert f"the bucket {NAMES.bucket}: An error occurred (AccessDenied)" in " ".join(text.split())
-    assert "`make try ARGS=--cleanup`, in this account and region, removes the rest" in world.lines
+    cleanup = f'`make try ARGS="--cleanup --region {REGION}"` removes the rest'
+    assert cleanup in world.lines
     assert world.leftovers() == [NAMES.bucket]
     world.denied = ""
     assert find_stacks(world.account) == ([NAMES.stack], [])
@@ -305,7 +307,28 @@ def test_the_list_is_written_without_the_accounts_id(
     assert f"{path.name} cannot be written" in unwritable.output
     assert rows(text)["stack"] == "DIFFERS"
     assert OTHER_ACCOUNT not in text
+    assert 'with the issue form "A first real account"' in done.output
     assert max(map(len, done.output.splitlines())) <= 80
+
+
+def test_an_interrupted_removal_names_the_command_with_profile_and_region(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them, the command would look in the default account and find nothing."""
+    config = tmp_path / "config"
+    keys = "aws_access_key_id = a\naws_secret_access_key = b\n"
+    config.write_text(f'[profile "sand box"]\n{keys}', encoding="utf-8")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+
+    def interrupt(_: Account) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "find_stacks", interrupt)
+    with mock_aws():
+        options = ["--profile", "sand box", "--region", REGION, "--cleanup"]
+        done = CliRunner().invoke(command.main, options)
+    again = f"""make try ARGS="--cleanup --profile 'sand box' --region {REGION}\""""
+    assert f"interrupted before all was removed: `{again}` removes the rest" in done.output
 
 
 def test_the_list_fits_a_terminal_and_shows_what_was_expected() -> None:
@@ -315,4 +338,4 @@ def test_the_list_fits_a_terminal_and_shows_what_was_expected() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "expected: CREATE_COMPLETE" in text
     assert "0 of 2 checks" in text
-    assert "not reached  job            Completed" in text
+    assert "not reached  job                     Completed" in text

@@ -164,7 +164,7 @@ def what_if(_: Definitions) -> Schema:
             status=_TEXT,
             region=_TEXT_OR_NULL,
         ),
-        today=_keys(
+        current=_keys(
             instances=_TEXT_OR_NULL,
             hours=_AMOUNT,
             usd=_AMOUNT,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -41,31 +42,46 @@ from tools.try_account.removal import find_stacks, remove
 from tools.try_account.resources import Package
 from tools.try_account.trial import Trial
 
-_CLEANUP = "`make try ARGS=--cleanup`, in this account and region, removes the rest"
 TARGET = lambda_target(PINNED_PYTHON, "arm64")
 
 
 @click.command()
 @click.option("--profile", help="AWS profile; by default AWS_PROFILE, or AWS's own default.")
 @click.option("--region", help="AWS region; by default that of the environment or the profile.")
-@click.option("--yes", is_flag=True, help="Answers yes to the account and the cost.")
-@click.option("--cleanup", is_flag=True, help="Only removes what earlier tries left.")
+@click.option("--yes", is_flag=True, help="Do not ask before starting.")
+@click.option("--cleanup", is_flag=True, help="Only remove what earlier tries left.")
 def main(profile: str | None, region: str | None, yes: bool, cleanup: bool) -> None:
-    """Tries sageaudit in the account of your credentials, and removes it again.
+    """Deploys sageaudit in your account, tests it, and removes it.
 
     It runs one processing job of two minutes, and writes a checklist that you can send.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         account = _open_account(profile, region)
-        sys.exit(_clean_up(account, assume_yes=yes) if cleanup else _try(account, assume_yes=yes))
+        sys.exit(_run(account, assume_yes=yes, only_cleanup=cleanup))
     except (CannotTry, SageauditError) as error:
         raise click.ClickException(str(error)) from error
-    except KeyboardInterrupt:
-        raise click.ClickException(f"interrupted before all was removed: {_CLEANUP}") from None
     except (BotoCoreError, ClientError) as error:
         reason = no_answer_error(error, "AWS") if isinstance(error, BotoCoreError) else error
         raise click.ClickException(str(reason)) from error
+
+
+def _run(account: Account, *, assume_yes: bool, only_cleanup: bool) -> int:
+    action = _clean_up if only_cleanup else _try
+    try:
+        return action(account, assume_yes=assume_yes)
+    except KeyboardInterrupt:
+        remedy = _cleanup_text(account)
+        raise click.ClickException(f"interrupted before all was removed: {remedy}") from None
+
+
+def _cleanup_text(account: Account) -> str:
+    """Returns the command that removes the rest in this account and region."""
+    words = ["--cleanup"]
+    if (profile := account.session.profile_name) != "default":
+        words += ["--profile", profile]
+    words += ["--region", account.region]
+    return f'`make try ARGS="{shlex.join(words)}"` removes the rest'
 
 
 def try_deployment(
@@ -84,8 +100,8 @@ def try_deployment(
     finally:
         left = remove(account, names.stack)
     if left:
-        account.say(_CLEANUP)
-    checks = trial.all_checks("; ".join(left) or EXPECTED["removed"])
+        account.say(_cleanup_text(account))
+    checks = trial.all_checks("; ".join(left) or EXPECTED["removal"])
     text = account.without_id(checklist_text(title, checks, trial.facts))
     return text, all(check.is_same for check in checks)
 
@@ -121,7 +137,10 @@ def _try(account: Account, *, assume_yes: bool) -> int:
     click.echo(f"\n{text}")
     path = Path(f"{names.stack}.txt")
     write_text(path, text)
-    click.echo(f"The list is in {path}, without your account's id.\nPlease send it.")
+    click.echo(
+        f"The list is in {path}, without your account's id.\n"
+        'Please send it with the issue form "A first real account" of the repository.'
+    )
     return int(not is_same)
 
 
@@ -162,12 +181,12 @@ def _clean_up(account: Account, *, assume_yes: bool) -> int:
     if not stacks:
         click.echo("Nothing is left of earlier tries." if not unread else "Nothing was found.")
         return int(bool(unread))
-    click.echo(f"Left of earlier tries: {', '.join(stacks)}")
+    click.echo(f"Leftovers of earlier tries: {', '.join(stacks)}")
     if not assume_yes:
         click.confirm("Remove all of it?", abort=True)
     left = [text for stack in stacks for text in remove(account, stack)]
     for text in left:
-        click.echo(f"left: {text}", err=True)
+        click.echo(f"not removed: {text}", err=True)
     return int(bool(left or unread))
 
 

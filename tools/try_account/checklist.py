@@ -10,16 +10,16 @@ from msgspec import Struct
 EXPECTED: Mapping[str, str] = {
     "stack": "CREATE_COMPLETE",
     "job": "Completed",
-    "audit": "1 version",
+    "audits stored": "1",
     "audited job": "processing, Completed, 1 x ml.t3.medium",
     "bill": "as calculated",
     "indexes": "by-account, by-day, by-family, by-name, by-owner",
-    "message": "1 about the job",
+    "messages about the job": "1",
     "job's metrics": "CPUUtilization, DiskUtilization, MemoryUtilization",
-    "own metrics": "JobsAudited, NoticesSent",
+    "sageaudit's metrics": "JobsAudited, NoticesSent",
     "alarms": "29, none raised",
     "dead letters": "0",
-    "removed": "all of it",
+    "removal": "complete",
 }
 """What the local AWS does, by check, in the order of the list. A test plays it."""
 _WIDTH = 80

@@ -32,7 +32,7 @@ _BILL_TOLERANCE_USD = Decimal("0.001")
 
 
 class TryEnded(Exception):
-    """The steps after this one would only wait for what cannot come."""
+    """Raised if later steps cannot succeed."""
 
 
 class Trial:
@@ -56,8 +56,8 @@ class Trial:
         steps: Mapping[str, Callable[[], Iterator[Check]]] = {
             "stack": self._deploy,
             "job": self._run_job,
-            "audit": self._read_audit,
-            "message": self._receive,
+            "audits stored": self._read_audit,
+            "messages about the job": self._receive,
             "job's metrics": self._read_metrics,
             "alarms": self._read_alarms,
         }
@@ -81,9 +81,9 @@ class Trial:
         mark = "same" if check.is_same else "DIFFERS"
         self._account.say(f"{check.name}: {check.seen} ({mark})")
 
-    def all_checks(self, removed: str) -> list[Check]:
+    def all_checks(self, removal: str) -> list[Check]:
         """Returns a row for every check, also for those that were not reached."""
-        seen = {check.name: check.seen for check in self.checks} | {"removed": removed}
+        seen = {check.name: check.seen for check in self.checks} | {"removal": removal}
         return [Check(name, seen.get(name)) for name in EXPECTED]
 
     def _deploy(self) -> Iterator[Check]:
@@ -167,12 +167,12 @@ class Trial:
 
         stored = account.poll(items, limit_s=_AUDIT_LIMIT_S, every_s=_EVERY_S)
         if stored is None:
-            yield Check("audit", f"none within {_AUDIT_LIMIT_S // 60} minutes")
+            yield Check("audits stored", f"none within {_AUDIT_LIMIT_S // 60} minutes")
             return
         end = self._job.get("ProcessingEndTime") or self._job["LastModifiedTime"]
         self._add_fact("audit", f"found {_seconds(end, account.now())} after the job's end")
         versions = sum(item["sk"]["S"].startswith(keys.AUDIT_PREFIX) for item in stored)
-        yield Check("audit", f"{versions} version" + ("" if versions == 1 else "s"))
+        yield Check("audits stored", str(versions))
         [self._head] = [item for item in stored if item["sk"]["S"] == keys.HEAD_SK]
         words = (self._attribute(name) for name in ("kind", "status", "instance"))
         yield Check("audited job", ", ".join(words))
@@ -223,7 +223,7 @@ class Trial:
 
         self._account.poll(message, limit_s=_MESSAGE_LIMIT_S, every_s=_EVERY_S)
         own = [text for text in texts if job in text]
-        yield Check("message", f"{len(own)} about the job")
+        yield Check("messages about the job", str(len(own)))
         for text in own[:1]:
             self._add_fact("message", text)
         if others := len(texts) - len(own):
@@ -232,7 +232,7 @@ class Trial:
     def _read_metrics(self) -> Iterator[Check]:
         for name, namespace, label in (
             ("job's metrics", _JOB_NAMESPACE, f"{self._names.job}/"),
-            ("own metrics", self._names.stack, ""),
+            ("sageaudit's metrics", self._names.stack, ""),
         ):
             expected = set(EXPECTED[name].split(", "))
             yield Check(name, ", ".join(sorted(self._wait_for_metrics(namespace, label, expected))))

@@ -166,7 +166,7 @@ def _run() -> int:
         from sageaudit.cli import shells  # noqa: PLC0415 - only a shell needs it
 
         shells.import_no_aws()
-        shells.correct_shells()
+        shells.register_completion_fixes()
     try:
         return cli.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
     except (click.exceptions.Abort, KeyboardInterrupt):

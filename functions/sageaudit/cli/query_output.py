@@ -40,15 +40,25 @@ def period_text(window: Window) -> str:
 
 
 def total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
-    """Yields how much of all rows was judged, and their sums if not all of them are shown."""
+    """Yields how much of all rows was judged, and their sums if not all of them are shown.
+
+    Usage types are parts of bills, of which nothing is judged.
+    """
     total = combine(rows)
-    row_amounts = cells.row_amounts(total)
     if is_truncated:
-        yield (
-            f"all {len(rows):,} rows: {count_text(total.jobs, 'job')}, {row_amounts.spend} spent,"
-            f" {row_amounts.waste} avoidable or lost"
-        )
-    yield capitalised(judged_text(total.sums))
+        yield f"all {len(rows):,} rows: {total_text(total)}"
+    if not total.is_usage_type:
+        yield capitalised(judged_text(total.sums))
+
+
+def total_text(total: SumsRow) -> str:
+    """Returns `3 jobs, $9.00 spent, $2.00 avoidable or lost`; for usage types, only the spend."""
+    amounts = cells.row_amounts(total)
+    if total.is_usage_type:
+        return f"{amounts.spend} spent"
+    return (
+        f"{count_text(total.jobs, 'job')}, {amounts.spend} spent, {amounts.waste} avoidable or lost"
+    )
 
 
 def explain_empty_result(lists: HistoryLists, question: Question) -> None:
@@ -99,16 +109,15 @@ def show_rows(
     output_options: OutputOptions,
     tail: JsonTail,
     header_line: str,
-    hint: str = "--all prints all of them",
 ) -> None:
-    """Prints `rows`, and how many of `all_rows` they are. `hint` says how to print them all.
+    """Prints `rows`, and how many of `all_rows` they are.
 
     `tail` makes the JSON keys after the rows; `more` is added.
     """
     has_more = len(rows) < len(all_rows)
     output_options.write_rows(rows, layout, lambda: {**tail(), "more": has_more}, header_line)
     if has_more:
-        print_message(f"{len(rows):,} of {len(all_rows):,} rows: {hint}")
+        print_message(f"{len(rows):,} of {len(all_rows):,} rows: --all prints all of them")
 
 
 def with_progress(rows: Iterable[T], noun: str, activity: str) -> Iterator[T]:

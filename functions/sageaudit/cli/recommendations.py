@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -32,6 +32,7 @@ from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.card import clear_name, line_to_paste
 from sageaudit.output.text.money import Figure, sum_figures
 from sageaudit.output.text.notes import family_text
+from sageaudit.output.text.words import count_text
 from sageaudit.queries.answer import find_recommendations
 from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.names import resolve_question
@@ -96,6 +97,8 @@ class RecommendationFilters(Struct, frozen=True):
         return all(expected is None or expected == value for expected, value in filters)
 
 
+ANY_STATE = "all"
+"""The choice of recommendations in every state."""
 DEFAULT_LIMIT = 20
 """The number of rows that lists of recommendations print."""
 RECOMMENDATION_FILTER_OPTIONS = options.option_group(
@@ -141,11 +144,33 @@ def _month_figure(recommendation: FamilyRecommendation) -> Figure:
     return sum_figures(map(Figure, recommendation.recent_amounts(clock.utc_now(), MONTH_DAYS)))
 
 
-def _month_cell(recommendation: FamilyRecommendation) -> Figure | str:
+def _month_cell(recommendation: FamilyRecommendation) -> str:
+    return _amount_text(_month_figure(recommendation), recommendation.amount_kind)
+
+
+def _amount_text(figure: Figure, amount_kind: AmountKind) -> str:
     # Amounts that are only possible are marked.
-    figure = _month_figure(recommendation)
-    is_marked = recommendation.amount_kind is AmountKind.POSSIBLE and figure.usd is not None
-    return f"maybe {str(figure).removeprefix('about ')}" if is_marked else figure
+    is_marked = amount_kind is AmountKind.POSSIBLE and figure.usd is not None
+    return f"maybe {str(figure).removeprefix('about ')}" if is_marked else str(figure)
+
+
+def open_sums_lines(rows: Iterable[FamilyRecommendation]) -> Iterator[str]:
+    """Yields the number of open rows with their counted dollars of 30 days, and the possible ones.
+
+    No dollar is in two rows: the findings of a run share its bill.
+    """
+    open_rows = [row for row in rows if row.is_open]
+    rows_by_kind = {
+        kind: [row for row in open_rows if row.amount_kind is kind] for kind in AmountKind
+    }
+    counted, possible = (
+        _amount_text(sum_figures(map(_month_figure, kind_rows)), kind)
+        for kind, kind_rows in rows_by_kind.items()
+    )
+    if open_rows:
+        yield f"{count_text(len(open_rows), 'open recommendation')}: {counted} in 30 days"
+    if rows_by_kind[AmountKind.POSSIBLE]:
+        yield f"Possible savings, not included: {possible}"
 
 
 def _total_figure(recommendation: FamilyRecommendation) -> Figure:

@@ -27,7 +27,7 @@ from click.shell_completion import (
 )
 
 _WORD_BREAKS = frozenset({"=", ":"})
-"""Of bash's COMP_WORDBREAKS, those that values have."""
+"""The characters of COMP_WORDBREAKS that occur in values."""
 _SPECIAL = {
     "": re.compile(r"([^\w@%+=:,./~-])"),
     "'": re.compile(r"(')"),
@@ -133,8 +133,8 @@ def import_no_aws() -> None:
         sys.meta_path.insert(0, _AwsPlaceholders())
 
 
-def correct_shells() -> None:
-    """Makes click use these classes."""
+def register_completion_fixes() -> None:
+    """Registers these completion classes with click."""
     add_completion_class(_Bash)
     add_completion_class(_Zsh)
     add_completion_class(_Fish)

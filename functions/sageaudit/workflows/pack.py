@@ -1,11 +1,11 @@
-"""Prepares a deployment without a clone: puts a policy into a release's Lambda asset.
+"""Prepares a deployment without a clone: copies a release's Lambda zip with a policy.
 
 As with `make deploy`, code and policy are one object that never changes. So a rollback restores
 both, and the functions read no further file at a cold start. A parameter of CloudFormation could
 not hold a policy: it has at most 4,096 bytes.
 
-A release has one template for each usual set of channels. What else of a policy changes the stack,
-such as other accounts, only `make deploy` can deploy.
+A release has one template for each usual set of channels. Only `make deploy` can deploy other
+settings of a policy that change the stack, such as other accounts.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import clock
 from sageaudit.cli.mcp_server import job_tools
-from sageaudit.cli.mcp_server.answer import MAX_ANSWER_BYTES, Answer, ServedHistory, finish
+from sageaudit.cli.mcp_server.answer import MAX_ANSWER_BYTES, Answer, ServedHistory, fit_answer
 from sageaudit.cli.mcp_server.server import call_by_name
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.audit.document import AuditDocument
@@ -78,7 +78,7 @@ def audit(**changes: Any) -> AuditDocument:
 
 def wire_size(answer: Answer) -> int:
     """Returns the size of an answer in the message to the client."""
-    text, document = finish(answer)
+    text, document = fit_answer(answer)
     return len(json.dumps([text, document], ensure_ascii=False).encode())
 
 
@@ -94,7 +94,7 @@ def test_no_answer_is_larger_than_the_limit(
     """Whatever is in it. What was cut is said, with the command that gives all of it."""
     answer = Answer(text * 40, {"schema": 1, **document}, f"sageaudit top {name}", notes)
     assert wire_size(answer) <= MAX_ANSWER_BYTES
-    shown, result = finish(answer)
+    shown, result = fit_answer(answer)
     assert result["text"] == shown
     assert not result["more"] or result["command"] in shown
 
@@ -109,7 +109,7 @@ def test_no_audit_is_larger_than_the_limit_or_has_hidden_characters(audited: Any
         "sageaudit show NAME",
     )
     assert wire_size(answer) <= MAX_ANSWER_BYTES
-    text, document = finish(answer)
+    text, document = fit_answer(answer)
     assert not CONTROLS.intersection(text)
     assert not CONTROLS.intersection(json.dumps(document, ensure_ascii=False))
 
@@ -117,16 +117,16 @@ def test_no_audit_is_larger_than_the_limit_or_has_hidden_characters(audited: Any
 def test_a_huge_list_is_cut_from_its_end() -> None:
     """The most important rows are first, so they stay."""
     rows = [{"job": f"job-{number}", "total_usd": 1} for number in range(10_000)]
-    text, document = finish(Answer("\n".join(map(str, rows)), {"rows": rows}, "sageaudit top"))
+    text, document = fit_answer(Answer("\n".join(map(str, rows)), {"rows": rows}, "sageaudit top"))
     assert document["rows"] == rows[: len(document["rows"])] != []
     assert document["more"]
-    assert text.endswith("This is the short form. All of it: `sageaudit top`")
+    assert text.endswith("This answer is shortened. `sageaudit top` prints everything.")
 
 
 def test_a_cut_keeps_whole_lines() -> None:
     """So no amount loses the words beside it."""
     line = "Possible: about $12.00 or more; " * 10
-    text, _ = finish(Answer("\n".join([line.strip()] * 200), {}, "sageaudit top"))
+    text, _ = fit_answer(Answer("\n".join([line.strip()] * 200), {}, "sageaudit top"))
     kept = text.split("\n…")[0].splitlines()
     assert {*kept} == {line.strip()}
 

@@ -3,7 +3,9 @@
 import json
 import shlex
 import sys
+from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from sageaudit.cli.mcp_server.answer import ServedHistory
 from sageaudit.cli.mcp_server.server import TOOLS, call_by_name, listed_tool
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.advice.advice import State
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.queries.columns import FILTERS
 from tests.fakes.command_line import Run
@@ -215,6 +218,12 @@ def test_what_models_often_send_is_understood(tools: Tools) -> None:
     assert tag_as_text == tools("top_jobs", filters={"tag": {"project": "voice"}})
 
 
+@pytest.mark.parametrize("name", ["top_jobs", "spend_by", "spend_changes", "list_recommendations"])
+def test_a_bad_time_names_the_argument(tools: Tools, name: str) -> None:
+    """The tool has no option --since."""
+    assert tools.error(name, since="2w").startswith("since 2w is not a time: ")
+
+
 def test_no_match_says_which_filter_is_the_reason(tools: Tools) -> None:
     """It is an answer, not an error: nothing was wrong with the call."""
     answer = tools("spend_by", filters={"owner": "anna"})
@@ -224,10 +233,87 @@ def test_no_match_says_which_filter_is_the_reason(tools: Tools) -> None:
     assert answer.document["rows"] == []
 
 
-def test_sums_by_rule_are_not_added_up(tools: Tools) -> None:
-    """A job is in several rows; sums by family have the total of all rows."""
-    assert "spend does not add up" in tools("spend_by", columns="rule").text
-    assert "all 13 rows: " in tools("spend_by", limit=1).text
+def usd_sum(rows: Iterable[dict[str, Any]], key: str) -> str:
+    """Returns the sum of a key as text, with the floats of JSON as exact amounts."""
+    return format_usd(sum((Decimal(str(row[key])) for row in rows), Decimal(0)))
+
+
+def test_a_list_begins_with_the_sums_of_all_its_rows(tools: Tools, run: Run) -> None:
+    """Also of those that are not shown. Possible savings are a sum of their own."""
+
+    def ask(name: str, **arguments: Any) -> tuple[str, list[dict[str, Any]]]:
+        answer = tools(name, limit=1, **arguments)
+        printed = run(*shlex.split(answer.document["command"])[1:]).document()
+        return answer.text.partition("\n1. ")[0], printed["rows"]
+
+    top, jobs = ask("top_jobs")
+    families, by_family = ask("spend_by")
+    waste, spend = usd_sum(jobs, "waste_usd"), usd_sum(by_family, "total_usd")
+    assert f"{spend} spent, {waste} avoidable or lost\nPossible savings, not included: " in top
+    count = sum(row["jobs"] for row in by_family)
+    assert f"all 13 rows: {count} jobs, {spend} spent, {waste} avoidable or lost" in families
+    assert "\nPossible savings, not included: about $" in families
+    usage_types, rows = ask("spend_by", columns="usage_type")
+    assert usage_types.endswith(f"\nall {len(rows)} rows: {usd_sum(rows, 'total_usd')} spent")
+    changes, rows = ask("spend_changes")
+    before, spend = usd_sum(rows, "total_before_usd"), usd_sum(rows, "total_usd")
+    change = usd_sum(rows, "total_change_usd")
+    assert f"all {len(rows)} rows: " in changes
+    assert f"{spend} spent, " in changes
+    assert f"; before: {before} spent, change {change}" in changes
+    recommended, rows = ask("list_recommendations")
+    counted = usd_sum((row for row in rows if row["amount_kind"] == "counted"), "month")
+    assert recommended.startswith(f"{len(rows)} open recommendations: {counted} in 30 days\n")
+    assert "\nPossible savings, not included: maybe $" in recommended
+
+
+def test_rows_of_rules_have_no_sum(tools: Tools) -> None:
+    """A job is in several rows."""
+    for answer in (tools("spend_by", columns="rule"), tools("spend_changes", column="rule")):
+        assert "do not add up the spend" in answer.text
+        assert "all 1" not in answer.text
+
+
+def test_other_states_than_open_have_no_sum(tools: Tools) -> None:
+    """What a followed recommendation saved is in `sageaudit savings`."""
+    text = tools("list_recommendations", state="followed").text
+    assert "in state followed" in text
+    assert " in 30 days\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("top_jobs", ("top",)), ("spend_by", ("by", "family"))]
+)
+def test_the_order_without_arguments_is_that_of_the_command(
+    tools: Tools, run: Run, name: str, words: tuple[str, ...]
+) -> None:
+    """So the answer to the same question is the same."""
+    printed = run(*words, "--history", tools.path, "--output", "json").document()["rows"]
+    rows = tools(name, limit=10).document["rows"]
+    assert rows == [without_words(row, rows[0]) for row in printed[:10]]
+
+
+def test_the_check_of_a_request_names_the_tools_arguments(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first line has the findings. An option such as --region is none of the tool's."""
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    request = {
+        "ProcessingJobName": "prepare",
+        "ProcessingResources": {
+            "ClusterConfig": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1}
+        },
+    }
+    text = tools("check_request", request=request).text.partition("\nNote: ")[0]
+    assert text.startswith("AWS refuses this request (")
+    assert "the region is not known (give the region)" in text
+    assert "account (give the argument account)" in text
+    assert "--" not in text
+    answer = tools("check_request", request=request, form="processing")
+    assert "--as processing" in answer.document["command"]
+    unknown = tools.error("check_request", request={"a": 1})
+    assert unknown.endswith("(the argument form names the format)")
+    assert "there is no form xml" in tools.error("check_request", request=request, form="xml")
 
 
 def test_a_defect_ends_no_server_and_leaks_nothing(

@@ -26,17 +26,19 @@ verdict = partial(tuning_answer, RULE)
 
 
 def test_10_trials_after_the_best_are_found() -> None:
-    # The second of twelve was the best; the figure is what those ten cost.
+    # The second of twelve was the best. Five of the ten after it were needed to know that.
     assert verdict(BEST_SECOND, tuning_job()) == finds(
-        "validation:auc last improved to 0.90; 10 of 12 trials started after that; they cost "
-        "$10.00.",
+        "validation:auc last improved to 0.90; 10 of 12 trials started after that. 5 of them show "
+        "that nothing improves; the other 5 cost $5.00.",
         builder="possible",
-        evidence={"best_trial": "trial-2", "usd_after": 10},
+        alone="5.000000",
+        evidence={"best_trial": "trial-2", "trials_extra": 5, "usd_extra": 5},
     )
 
 
 def test_the_figure_is_what_the_trials_own_findings_left() -> None:
-    # Ten trials of $1, of which one has $0.25 avoidable and one $0.50 possible: $9.25 of $10.
+    # Five trials of $1, of which one has $0.25 avoidable and one $0.50 possible: $4.25 of $5.
+    # The summary says so, since $5.00 would otherwise contradict the saving.
     result = verdict(
         [
             *BEST_SECOND[:10],
@@ -45,13 +47,34 @@ def test_the_figure_is_what_the_trials_own_findings_left() -> None:
         ],
         tuning_job(),
     )
-    assert result == finds(alone="10.000000", usd="9.250000")
+    assert result == finds(
+        "…the other 5 cost $5.00, partly in findings of their own.",
+        alone="5.000000",
+        usd="4.250000",
+    )
 
 
 def test_9_trials_after_the_best_are_clear() -> None:
     # Random luck brings a few; the policy may say another number.
     assert verdict(BEST_SECOND[:-1], tuning_job()) == CLEAR
     assert verdict(BEST_SECOND[:-1], tuning_job(), limits={"min_trials_after": 9.0}) == FOUND
+
+
+def test_the_trials_that_started_first_are_kept() -> None:
+    """They may end last. The first five after the best are needed, in the order of their starts."""
+    slow = trial(3, "0.89", ended_at=BEST_SECOND[-1].ended_at, total_usd=Decimal(7))
+    assert verdict([*BEST_SECOND[:2], *BEST_SECOND[3:], slow], tuning_job()) == finds(
+        alone="5.000000"
+    )
+
+
+def test_as_many_trials_are_kept_as_aws_needs_to_stop() -> None:
+    """Its criterion counts at least three. A search that has no more than these is clear."""
+    limits = {"min_trials_after": 3.0}
+    assert verdict(BEST_SECOND[:5], tuning_job(), limits=limits) == CLEAR
+    assert verdict(BEST_SECOND[:6], tuning_job(), limits=limits) == finds(
+        alone="1.000000", fix=[(f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", 20, 5)]
+    )
 
 
 def test_a_gain_of_1_percent_is_none_and_of_1_01_percent_it_is_one() -> None:
@@ -95,8 +118,8 @@ def test_a_trial_that_ran_beside_the_best_is_not_blamed() -> None:
 
 
 def test_the_advised_tuning_job_gets_no_advice() -> None:
-    """Its two trials."""
-    assert verdict(BEST_SECOND[:2], tuning_job(max_jobs=2)) == CLEAR
+    """Its seven trials."""
+    assert verdict(BEST_SECOND[:7], tuning_job(max_jobs=7)) == CLEAR
 
 
 def test_less_is_better_when_the_tuning_job_says_so() -> None:
@@ -142,7 +165,7 @@ def test_failed_trials_after_the_best_count_without_an_objective() -> None:
         [*BEST_SECOND[:11], trial(12, None, status="Failed", total_usd=None)],
         tuning_job(objective=AUC),
     )
-    assert result == finds("…an unknown sum…", evidence={"usd_after": None})
+    assert result == finds("…an unknown sum…", evidence={"usd_extra": None})
 
 
 def test_a_trial_without_a_start_is_not_named() -> None:
@@ -152,9 +175,9 @@ def test_a_trial_without_a_start_is_not_named() -> None:
 
 
 def test_the_fix_is_fewer_trials_or_a_criterion() -> None:
-    """Two of twelve were enough."""
+    """Two of twelve were enough, and five more to know it: both ways keep these five."""
     assert verdict(BEST_SECOND, tuning_job()) == finds(
-        fix=[(f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", 20, 2)],
+        fix=[(f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", 20, 7)],
         ways=[
             [(f"{CRITERIA}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving", 5)],
             [(f"{CRITERIA}.ConvergenceDetected.CompleteOnConvergence", "Enabled")],

@@ -27,7 +27,7 @@ Examples:
   sageaudit advice exempt abcdefgh --until 2027-06-30 --reason "two GPUs" --table NAME"""
 _LIST_EPILOG = """\b
 Examples:
-  sageaudit advice list --all --since 180d
+  sageaudit advice list --state all --all --since 180d
   sageaudit advice list --family nightly --output json"""
 _DECIDE_EPILOG = """\b
 Example:
@@ -65,21 +65,18 @@ def advice() -> None:
 @RECOMMENDATION_FILTER_OPTIONS
 @click.option(
     "--state",
-    type=options.EnumChoice(State),
-    help="Recommendations in this state; by default open ones.",
+    type=click.Choice([*(state.value for state in State), recommendations.ANY_STATE]),
+    default=State.OPEN.value,
+    show_default=True,
+    help="Recommendations in this state.",
 )
 @query_options.limit_option(recommendations.DEFAULT_LIMIT)
-@click.option(
-    "--all",
-    "print_all",
-    is_flag=True,
-    help="Print all rows; without --state, in all states.",
-)
+@query_options.ALL_OPTION
 @query_options.HISTORY_OPTIONS
 @query_options.output_options(recommendations.RECOMMENDATIONS)
 def list_recommendations(
     filters: RecommendationFilters,
-    state: State | None,
+    state: str,
     limit: int,
     print_all: bool,
     history_choice: HistoryChoice,
@@ -87,26 +84,25 @@ def list_recommendations(
 ) -> None:
     """Lists recommendations by their 30-day amount.
 
-    Those with avoidable or lost dollars come first, then possible savings. The state comes from
-    the runs since --since and from people's decisions.
+    Those with avoidable or lost dollars come first, then possible savings. The first lines have
+    the sums of all open rows, those of possible savings apart. The state comes from the runs since
+    --since and from people's decisions.
     """
     output_options.chosen_fields(recommendations.RECOMMENDATIONS)
     with history_choice.open() as source:
         matching = filters.find_recommendations(source, clock.utc_now())
-    wanted_state = state or (None if print_all else State.OPEN)
-    rows = [row for row in matching if wanted_state in {None, row.state}]
+    rows = [row for row in matching if state in {row.state.value, recommendations.ANY_STATE}]
     query_output.show_rows(
         rows if print_all else rows[:limit],
         rows,
         recommendations.RECOMMENDATIONS,
         output_options,
         dict,
-        filters.days_text,
-        f"--limit {len(rows)} prints all of them",
+        "\n".join([*recommendations.open_sums_lines(rows), filters.days_text]),
     )
     if not rows:
-        others_text = f"; {len(matching):,} in other states (--all)" if matching else ""
-        label = f"{wanted_state.value} " if wanted_state else ""
+        others_text = f"; {len(matching):,} in other states (--state all)" if matching else ""
+        label = "" if state == recommendations.ANY_STATE else f"{state} "
         print_message(f"no {label}recommendation since {filters.since}{others_text}")
 
 
@@ -205,7 +201,7 @@ def _find_by_id(
         suggestion = did_you_mean(recommendation_id, sorted(by_id)) or ":"
         raise BadUsage(
             f"there is no recommendation {recommendation_id}{suggestion} `sageaudit advice list"
-            f" --all` lists those of the last {LOOK_BACK_DAYS} days"
+            f" --state all --all` lists those of the last {LOOK_BACK_DAYS} days"
         )
     return by_id[recommendation_id]
 

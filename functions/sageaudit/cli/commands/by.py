@@ -119,7 +119,7 @@ def by(
         question.window if length is None else length.extend_to_periods(question.window, now.date())
     )
     header_lines = [query_output.period_text(window)]
-    if rows and not any(column.name in {"rule", "usage_type"} for column in grouped_by):
+    if rows and not any(column.name == "rule" for column in grouped_by):
         header_lines += query_output.total_lines(rows, is_truncated=len(shown_rows) < len(rows))
     tail = query_output.json_tail(reader.read_counts)
     query_output.show_rows(shown_rows, rows, layout, output_options, tail, "\n".join(header_lines))

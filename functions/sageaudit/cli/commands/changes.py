@@ -93,7 +93,9 @@ def changes(
             query_output.explain_empty_result(reader, question)
     if rows and rows[0].jobs_before is None:
         before = window_before(question.window).text
-        print_message(f"the history does not cover {before}: only what is gone is marked")
+        print_message(
+            f"the history does not cover {before}, so new and changed families are not marked"
+        )
     before_text = window_before(question.window).text
     header = f"Ended {question.window.text} (UTC), compared with {before_text}"
     tail = query_output.json_tail(reader.read_counts)

@@ -1,4 +1,4 @@
-"""`sageaudit pack`: puts a policy into a release's Lambda asset, to deploy without a clone."""
+"""`sageaudit pack`: copies a release's Lambda zip with a policy, to deploy without a clone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Examples:
 )
 @click.option("--stack", default="SageAudit", show_default=True, help="Name of the stack.")
 def pack(asset: Path, policy_path: Path, bucket: str, stack: str) -> Exit:
-    """Puts your policy into a release's Lambda asset.
+    """Writes a copy of the release's Lambda zip with your policy.
 
     ASSET is sageaudit-lambda-VERSION.zip of a release. The copy is written to the current folder.
     It prints the commands of the AWS CLI that deploy the copy with the release's template. It sends
@@ -42,7 +42,7 @@ def pack(asset: Path, policy_path: Path, bucket: str, stack: str) -> Exit:
     """
     packed = pack_asset(asset, policy_file.load_policy(policy_path), Path())
     click.echo(_commands(packed, bucket, stack))
-    print_message(f"{packed.path} has the policy; the commands above deploy it")
+    print_message(f"{packed.path} contains your policy; the commands above deploy it")
     return Exit.DONE
 
 

@@ -93,14 +93,14 @@ class Answer(Struct, frozen=True):
     """An answer before it is cut.
 
     `document`: the JSON output of `command`, or its most important keys. `notes`: what the reader
-    must know. `has_more`: the command gives more than the answer.
+    must know. `is_shortened`: the command gives more than the answer.
     """
 
     text: str
     document: Mapping[str, Any]
     command: str
     notes: Sequence[str] = ()
-    has_more: bool = False
+    is_shortened: bool = False
 
 
 class Tool(Struct, frozen=True):
@@ -129,7 +129,7 @@ def rows_answer(
     command: str,
     notes: Sequence[str],
     *,
-    has_more: bool,
+    is_shortened: bool,
 ) -> Answer:
     """Returns an answer of rows: a line for each of them below the `header`.
 
@@ -143,7 +143,7 @@ def rows_answer(
     )
     lines = [_row_line(number, row, shown) for number, row in enumerate(rows, 1)]
     document = {"schema": SCHEMA, "rows": [exact_values(row, exact) for row in rows]}
-    return Answer("\n".join([*header, *lines]), document, command, notes, has_more)
+    return Answer("\n".join([*header, *lines]), document, command, notes, is_shortened)
 
 
 def _row_line(number: int, row: Any, fields: Sequence[Field]) -> str:
@@ -157,10 +157,10 @@ def _cell(row: Any, field: Field) -> str:
     return cell if is_plain else json.dumps(cell, ensure_ascii=False)
 
 
-def finish(answer: Answer) -> tuple[str, dict[str, Any]]:
+def fit_answer(answer: Answer) -> tuple[str, dict[str, Any]]:
     """Returns the text and the document of an answer, within `MAX_ANSWER_BYTES` together."""
     command = for_terminal(answer.command)
-    rest = f"This is the short form. All of it: `{command}`"
+    rest = f"This answer is shortened. `{command}` prints everything."
     closing = [f"Note: {_short(note)}" for note in answer.notes]
     available = MAX_ANSWER_BYTES - _ENVELOPE_BYTES - _json_size(command)
     available -= 2 * _json_size("\n".join([*closing, rest]))
@@ -168,10 +168,10 @@ def finish(answer: Answer) -> tuple[str, dict[str, Any]]:
         replace_surrogates(answer.text), min(_MAX_TEXT_BYTES, available // 4)
     )
     document, is_document_cut = _fit(_clean(answer.document), available - 2 * _json_size(text))
-    has_more = answer.has_more or is_text_cut or is_document_cut
-    closing += [rest] if has_more else []
+    is_shortened = answer.is_shortened or is_text_cut or is_document_cut
+    closing += [rest] if is_shortened else []
     text = "\n\n".join([text, "\n".join(closing)]) if closing else text
-    return text, {"text": text, **document, "more": has_more, "command": command}
+    return text, {"text": text, **document, "more": is_shortened, "command": command}
 
 
 def _cut_lines(text: str, max_bytes: int) -> tuple[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -17,22 +18,32 @@ from sageaudit.cli.mcp_server.answer import (
     option_words,
     rows_answer,
 )
-from sageaudit.cli.mcp_server.question_arguments import Limit, QuestionArguments, Since
+from sageaudit.cli.mcp_server.question_arguments import (
+    ARGUMENT_FORMAT,
+    Limit,
+    QuestionArguments,
+    Since,
+)
 from sageaudit.cli.query_options import option_name
 from sageaudit.cli.recommendations import RECOMMENDATIONS, RecommendationFilters
 from sageaudit.cli.views import lists
+from sageaudit.cli.views.cells import amount_figure_before, difference, row_amounts
+from sageaudit.domain.advice.advice import State
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import count_text
 from sageaudit.queries import answer as answers
 from sageaudit.queries import by as sums
-from sageaudit.queries.changes import find_changes, window_before
+from sageaudit.queries.changes import SpendChange, find_changes, window_before
 from sageaudit.queries.columns import GROUPABLE, parse_columns
 from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import SortOrder
+from sageaudit.queries.total import SumsRow, combine
+from sageaudit.queries.window import parse_window
+from sageaudit.structs import replace
 
-_ALL_ROWS = "1000"
-"""The --limit for the rest, of commands whose --all prints other rows too, or that have none."""
+_ALL_ROWS = "1000000"
+"""The --limit for the rest, since `top` has no --all."""
 _AS_JSON = ("--output", "json")
 _ALL_AS_JSON = ("--all", *_AS_JSON)
 _RUN_FIELDS = ("job", "ended_at", "status", "family", "owner")
@@ -59,21 +70,25 @@ _RECOMMENDATION_FACTS = (
     *("account", "region", "parameter", "old", "new", "severity", "amount", "last_at", "outcome"),
     *("until", "reason"),
 )
+_RULE_NOTE = (
+    "a job appears in the row of every rule that found something, so do not add up the spend"
+)
 _RECOMMENDATION_NOTE = (
-    '"In 30 days" is what the change would have saved in the runs of that time. If its kind is'
-    f" {AmountKind.POSSIBLE.value}, it is a possible saving, which only a trial can confirm."
+    '"In 30 days" is what the change would have saved in the runs of that time, and of a loss the'
+    f" most that may be lost. If its kind is {AmountKind.POSSIBLE.value}, it is a possible saving,"
+    " which only a trial can confirm."
 )
 
 
 class TopJobs(QuestionArguments, frozen=True):
-    """Ranks SageMaker jobs by what they cost, or by the dollars that were avoidable, lost, possible
-    to save, or idle. Jobs with none of it are left out.
+    """Ranks SageMaker jobs by their avoidable and lost dollars, by what they cost, or by dollars
+    that were possible to save or idle. Jobs with $0 of the sorted amount are left out.
     """
 
     sort: Annotated[
         Literal["waste", "total", "avoidable", "lost", "possible", "idle"],
-        Meta(description="total: what a job cost; waste: avoidable plus lost dollars."),
-    ] = "total"
+        Meta(description="waste: avoidable plus lost dollars; total: what a job cost."),
+    ] = "waste"
 
 
 def top_jobs(served: ServedHistory, arguments: TopJobs) -> Answer:
@@ -81,23 +96,29 @@ def top_jobs(served: ServedHistory, arguments: TopJobs) -> Answer:
     question = arguments.question(SortOrder(arguments.sort))
     if question.rule is not None:
         raise BadUsage("top_jobs ranks jobs and takes no rule: use spend_by with the filter rule")
-    notes: list[str] = []
+    today, notes = clock.utc_now().date(), list[str]()
     with served.choice.open(notes.append) as source:
         reader, question = resolve_question(source.history, question)
         page = answers.first_page(reader, question, arguments.limit, only_above_zero=True)
-        header = f"{query_output.period_text(question.window)}, by {arguments.sort}"
-        if not page.rows:
-            header = query_output.empty_result_text(reader, question)
+        header = [query_output.empty_result_text(reader, question)]
+        if page.rows:
+            sums_rows = sums.sum_by(reader, question, [GROUPABLE["region"]], today=today)
+            total = combine(sums_rows)
+            header = [
+                f"{query_output.period_text(question.window)}, by {_title(question.sort)}",
+                f"In all: {query_output.total_text(total)}",
+                *_possible_lines(total),
+            ]
     order = ("--sort", arguments.sort, "--limit", _ALL_ROWS)
     return rows_answer(
-        [header],
+        header,
         page.rows,
         lists.MOST_WASTEFUL,
         (*_RUN_FIELDS, *_AMOUNTS, "costliest_rule"),
         (*_JOB_FACTS, *_AMOUNT_FACTS),
         served.command("top", *arguments.words(), *order, *_AS_JSON),
         [*notes, *query_output.rollup_texts(page.rollup_kinds), MONEY_NOTE],
-        has_more=page.has_more,
+        is_shortened=page.has_more,
     )
 
 
@@ -128,7 +149,7 @@ class SpendBy(QuestionArguments, frozen=True):
             "failed_percent",
         ],
         Meta(description="The largest first. Periods are always in order of time."),
-    ] = "total"
+    ] = "waste"
 
 
 def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
@@ -147,9 +168,10 @@ def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
             header, rows = [query_output.empty_result_text(reader, question)], []
     names = [column.key for column in columns]
     if "rule" in names:
-        notes.append("a job is in the row of each rule that found something: spend does not add up")
-    elif rows and "usage_type" not in names:
+        notes.append(_RULE_NOTE)
+    elif rows:
         header += query_output.total_lines(rows, is_truncated=True)
+        header += _possible_lines(combine(rows))
     layout = lists.sums_layout(columns, sort)
     order = () if length else ("--sort", arguments.sort)
     return rows_answer(
@@ -162,7 +184,7 @@ def spend_by(served: ServedHistory, arguments: SpendBy) -> Answer:
             "by", arguments.columns, *arguments.words(since), *order, "--all", *_AS_JSON
         ),
         [*notes, MONEY_NOTE],
-        has_more=len(rows) > arguments.limit,
+        is_shortened=len(rows) > arguments.limit,
     )
 
 
@@ -186,20 +208,26 @@ def spend_changes(served: ServedHistory, arguments: SpendChanges) -> Answer:
         reader, question = resolve_question(source.history, question)
         rows = find_changes(reader, question, column, today=clock.utc_now().date())
         before = window_before(question.window).text
-        header = f"Ended {question.window.text} (UTC), compared with {before}"
+        header = [f"Ended {question.window.text} (UTC), compared with {before}"]
         if not rows:
-            header = query_output.empty_result_text(reader, question)
+            header = [query_output.empty_result_text(reader, question)]
+    if column.name == "rule":
+        notes.append(_RULE_NOTE)
+    elif rows:
+        header.append(_change_total_line(rows))
     if rows and rows[0].jobs_before is None:
-        notes.append(f"the history does not cover {before}: only what is gone is marked")
+        notes.append(
+            f"the history does not cover {before}, so new and changed families are not marked"
+        )
     return rows_answer(
-        [header],
+        header,
         rows[: arguments.limit],
         lists.changes_layout(column),
         (column.key, *_CHANGE_FIELDS),
         _CHANGE_FACTS,
         served.command("changes", *arguments.words(), "--by", arguments.column, *_ALL_AS_JSON),
         [*notes, MONEY_NOTE],
-        has_more=len(rows) > arguments.limit,
+        is_shortened=len(rows) > arguments.limit,
     )
 
 
@@ -221,16 +249,19 @@ def list_recommendations(served: ServedHistory, arguments: ListRecommendations) 
     """Answers as `sageaudit advice list` does."""
     names = ("since", "family", "owner", "account", "region")
     given = {name: value for name in names if (value := getattr(arguments, name))}
+    parse_window(arguments.since, None, clock.utc_now(), option_format=ARGUMENT_FORMAT)
     filters = RecommendationFilters(**given)
     notes: list[str] = []
     with served.choice.open(notes.append) as source:
         matching = filters.find_recommendations(source, clock.utc_now())
-    rows = [row for row in matching if arguments.state in {row.state.value, "all"}]
-    header = [f"{count_text(len(rows), 'recommendation')}, {arguments.state}", filters.days_text]
+    rows = [
+        row for row in matching if arguments.state in {row.state.value, recommendations.ANY_STATE}
+    ]
+    header = [*recommendations.open_sums_lines(rows), filters.days_text]
+    if arguments.state != State.OPEN.value or not rows:
+        header.insert(0, f"{count_text(len(rows), 'recommendation')} in state {arguments.state}")
     if len(rows) < len(matching):
         header.append(f"{len(matching) - len(rows)} in other states")
-    is_any_state = arguments.state == "all"
-    state = ["--all"] if is_any_state else ["--state", arguments.state, "--limit", _ALL_ROWS]
     options = option_words({option_name(name): value for name, value in given.items()})
     return rows_answer(
         header,
@@ -238,14 +269,36 @@ def list_recommendations(served: ServedHistory, arguments: ListRecommendations) 
         RECOMMENDATIONS,
         _RECOMMENDATION_FIELDS,
         _RECOMMENDATION_FACTS,
-        served.command("advice", "list", *options, *state, *_AS_JSON),
+        served.command("advice", "list", *options, "--state", arguments.state, *_ALL_AS_JSON),
         [*notes, _RECOMMENDATION_NOTE, MONEY_NOTE],
-        has_more=len(rows) > arguments.limit,
+        is_shortened=len(rows) > arguments.limit,
     )
 
 
+def _title(sort: SortOrder) -> str:
+    return next(field.title for field in lists.MOST_WASTEFUL.fields if field.name == sort.field)
+
+
+def _possible_lines(total: SumsRow) -> list[str]:
+    possible = row_amounts(total).possible
+    return [] if total.is_usage_type else [f"Possible savings, not included: {possible}"]
+
+
+def _change_total_line(rows: Sequence[SpendChange]) -> str:
+    """Returns the sums of all rows, and of the days before if the history covers them."""
+    before = combine(row.before for row in rows if row.before)
+    is_covered = rows[0].jobs_before is not None
+    total = replace(rows[0], sums=combine(rows).sums, before=before if is_covered else None)
+    spent_before, change = (
+        str(get_figure(total))
+        for get_figure in (amount_figure_before("spend"), difference("spend"))
+    )
+    total_text = query_output.total_text(total)
+    return f"all {len(rows):,} rows: {total_text}; before: {spent_before} spent, change {change}"
+
+
 HISTORY_TOOLS = (
-    Tool("Most expensive jobs", TopJobs, top_jobs),
+    Tool("Most wasteful jobs", TopJobs, top_jobs),
     Tool("Spend by family, owner, week and more", SpendBy, spend_by),
     Tool("What costs more or less than before", SpendChanges, spend_changes),
     Tool("What to change", ListRecommendations, list_recommendations),

@@ -26,6 +26,7 @@ from sageaudit.cli.views.check import terminal
 from sageaudit.cli.views.what_if import at_own_prices, check_types, what_if_document
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
+from sageaudit.domain.request.recognise import FileFormat
 from sageaudit.domain.usage.packing import unpack
 from sageaudit.errors import BadUsage, SageauditError
 from sageaudit.output.terminal import candidates
@@ -90,7 +91,7 @@ def show_audit(served: ServedHistory, arguments: ShowAudit) -> Answer:
         short_audit(document),
         served.command("show", summary.key.arn, "--output", "json"),
         [*notes, MONEY_NOTE],
-        has_more=True,
+        is_shortened=True,
     )
 
 
@@ -157,7 +158,7 @@ def _stored_measurements(source: HistorySource, name: str) -> tuple[MeasuredJob,
     """
     summary = find_job(source.history, JobQuery(name))
     if summary.rollup:
-        raise BadUsage(f"{summary.job} launched other jobs: ask about one of them")
+        raise BadUsage(f"{summary.job} is a tuning or AutoML job: name one of its jobs")
     stored = stored_run(summary, source.history)
     if stored is None:
         raise BadUsage(
@@ -186,6 +187,13 @@ class CheckRequest(Arguments, frozen=True):
     region: Annotated[Name, Meta(description="The jobs' region, if the request names none.")] = ""
     account: Annotated[Name, Meta(description="The jobs' account, if RoleArn names none.")] = ""
     pipeline: Annotated[Name, Meta(description="The name of the pipeline.")] = ""
+    form: Annotated[
+        Name,
+        Meta(
+            description='The format of the request; "": recognised from its keys.',
+            extra_json_schema={"enum": ["", *FileFormat]},
+        ),
+    ] = ""
 
 
 def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
@@ -198,28 +206,32 @@ def check_request(served: ServedHistory, arguments: CheckRequest) -> Answer:
             raise BadUsage(f"the request is not JSON: {error}") from error
     if not isinstance(request, dict):
         raise BadUsage("the request is not a JSON object")
+    if arguments.form not in {"", *FileFormat}:
+        raise BadUsage(f"there is no form {arguments.form}: there are {', '.join(FileFormat)}")
     notes: list[str] = []
     source = _open_or_note(served, notes)
     try:
         checker = check_files.make_checker(
             served.policy,
             source.history if source else None,
+            form=FileFormat(arguments.form) if arguments.form else None,
             region=arguments.region or None,
             account=arguments.account or None,
             pipeline=arguments.pipeline or None,
             profile=served.choice.profile,
         )
-        checker = replace(checker, option_format="the argument {}")
+        checker = replace(checker, option_format="the argument {}", form_option="the argument form")
         checked = check_files.check_mapping(checker, request)
     finally:
         if source:
             source.close()
+    text = printed_text(partial(terminal.show, FileCheck(checked["file"], checked)), _WIDTH)
     return Answer(
-        printed_text(partial(terminal.show, FileCheck(checked["file"], checked)), _WIDTH),
+        text.partition("\n")[2].lstrip(),  # without the line of the file's name
         {**checked, "jobs": [choose_keys(job, _REQUEST_KEYS) for job in checked["jobs"]]},
         _check_command(served, arguments),
         [*notes, MONEY_NOTE],
-        has_more=True,
+        is_shortened=True,
     )
 
 
@@ -229,6 +241,7 @@ def _check_command(served: ServedHistory, arguments: CheckRequest) -> str:
         "--region": arguments.region,
         "--account": arguments.account,
         "--pipeline": arguments.pipeline,
+        "--as": arguments.form,
         "--policy": served.policy_path,
     }
     region = arguments.region or served.choice.table_region

@@ -27,6 +27,8 @@ def _filter_schema(column: Column) -> dict[str, Any]:
     return schema | ({"enum": [*column.choices]} if column.choices else {})
 
 
+ARGUMENT_FORMAT = "{} {}"
+"""How errors name an argument and its text."""
 Since = Annotated[Name, Meta(description=f"Jobs that ended since then: {TIME_FORMATS}.")]
 Limit = Annotated[int, Meta(ge=1, le=100, description="Maximum number of rows.")]
 _Filters = Annotated[
@@ -52,7 +54,9 @@ class QuestionArguments(Arguments, frozen=True):
     def question(self, sort: SortOrder, since: str = "", *, with_today: bool = True) -> Question:
         """Returns the question of these arguments. Raises BadUsage."""
         times = (since or self.since, self.until or None)
-        window = parse_window(*times, clock.utc_now(), with_today=with_today)
+        window = parse_window(
+            *times, clock.utc_now(), with_today=with_today, option_format=ARGUMENT_FORMAT
+        )
         return make_question(window, sort, dict(_parse_filters(self.filters)))
 
     def words(self, since: str = "") -> list[str]:

@@ -45,7 +45,9 @@ def explain_rule(_: ServedHistory, arguments: ExplainRule) -> Answer:
         keys = ("id", "name", "on")
         documents = [choose_keys(row, keys) for row in rules_document(rules)["rules"]]
         command = make_command("rules", "--output", "json")
-        return Answer("\n".join(lines), {"schema": 1, "rules": documents}, command, has_more=True)
+        return Answer(
+            "\n".join(lines), {"schema": 1, "rules": documents}, command, is_shortened=True
+        )
     rule = find_rule(arguments.rule)
     return Answer(
         rule_page(rule),

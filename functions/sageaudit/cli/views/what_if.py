@@ -55,7 +55,9 @@ def what_if_document(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]
             "status": run.job.status,
             "region": run.job.region,
         },
-        "today": _current_document(run.job, resized.bill if resized else bill(run.job, run.market)),
+        "current": _current_document(
+            run.job, resized.bill if resized else bill(run.job, run.market)
+        ),
         "headroom_percent": HEADROOM_PERCENT,
         "needs": _needs_document(resized) if resized else None,
         "impossible": refusal,

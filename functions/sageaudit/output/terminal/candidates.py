@@ -59,7 +59,7 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     console.print()
     if cheapest:
         reasons = list(dict.fromkeys(str(row["assumption"]) for row in cheapest))
-        console.print(_candidates_table(cheapest, document["today"], reasons, console))
+        console.print(_candidates_table(cheapest, document["current"], reasons, console))
         if len(fitting) > len(cheapest):
             others = len(fitting) - len(cheapest)
             print_line(console, f"+{others} more expensive types that fit: --output json", "dim")
@@ -92,21 +92,21 @@ def _nothing_fits_text(refused_rows: list[CandidateRow], unpriced_types: list[st
 
 
 def _print_header(document: Mapping[str, Any], console: Console) -> None:
-    job, today = document["job"], document["today"]
+    job, current = document["job"], document["current"]
     console.print(
         Text.assemble((for_terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
     )
-    billed_s = None if today["hours"] is None else today["hours"] * _HOUR_S
-    instances = today["instances"] or "no instances"
-    gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
+    billed_s = None if current["hours"] is None else current["hours"] * _HOUR_S
+    instances = current["instances"] or "no instances"
+    gaps = [missing for missing in current["missing"] if missing not in current["estimated"]]
     doubts = Uncertainty(
         is_lower_bound=bool({*gaps} - {UPPER_BOUND}),
-        is_upper_bound=today["basis"] == "upper_bound",
-        estimated=bool(today["estimated"]),
+        is_upper_bound=current["basis"] == "upper_bound",
+        estimated=bool(current["estimated"]),
     )
-    cost = spend_figure(today["usd"], doubts)
+    cost = spend_figure(current["usd"], doubts)
     print_line(console, f"It ran on {instances}: {duration_text(billed_s)} billed, {cost}")
-    for note in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
+    for note in (*current["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
         print_line(console, note, "yellow")
     needs = document["needs"]
     if needs:
@@ -150,7 +150,7 @@ _DROP_ORDER = ("GPU", "GiB", "vCPU", "At best", "Takes")
 
 
 def _candidates_table(
-    rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
+    rows: Iterable[CandidateRow], current: Mapping[str, Any], reasons: list[str], console: Console
 ) -> Table:
     row_cells = [
         (
@@ -160,8 +160,8 @@ def _candidates_table(
             f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-",
             _run_time_factor_text(row),
             str(Figure(row["usd"], estimated=row["estimated"])),
-            _saving_text(row, today),
-            _best_saving_text(row, today),
+            _saving_text(row, current),
+            _best_saving_text(row, current),
             str(reasons.index(str(row["assumption"])) + 1),
         )
         for row in rows
@@ -174,26 +174,26 @@ def _run_time_factor_text(row: CandidateRow) -> str:
     return "the same" if times == 1 else f"{times:.2f} x"
 
 
-def _saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+def _saving_text(row: CandidateRow, current: Mapping[str, Any]) -> Text:
     saving = row["saving_usd"]
-    text = _difference_text(saving, row, today)
+    text = _difference_text(saving, row, current)
     if saving is None or saving <= 0:
         return Text(text, "dim")
-    share_text = f" ({percent_text(saving, today['usd'])})" if today["usd"] else ""
+    share_text = f" ({percent_text(saving, current['usd'])})" if current["usd"] else ""
     return Text(f"{text}{share_text}", "" if row["estimated"] else "green")
 
 
-def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+def _best_saving_text(row: CandidateRow, current: Mapping[str, Any]) -> Text:
     range_usd = row["saving_range_usd"]
-    return Text(_difference_text(range_usd[1], row, today) if range_usd else "-", "dim")
+    return Text(_difference_text(range_usd[1], row, current) if range_usd else "-", "dim")
 
 
 def _difference_text(
-    saving_usd: Decimal | None, row: CandidateRow, today: Mapping[str, Any]
+    saving_usd: Decimal | None, row: CandidateRow, current: Mapping[str, Any]
 ) -> str:
     if saving_usd is None:
         return str(Figure(None))
-    is_estimate = row["estimated"] or today["estimated"]
+    is_estimate = row["estimated"] or current["estimated"]
     qualifier = SpendQualifier.ABOUT if is_estimate else SpendQualifier.EXACT
     return format_signed_usd(-saving_usd, qualifier)
 

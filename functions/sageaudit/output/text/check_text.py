@@ -24,7 +24,7 @@ def cost_text(cost: dict[str, Any], kind: str) -> str:
     if cost["at_most_usd"] is None:
         rate = f" It costs {hourly_text}." if hourly_text else ""
         reason = cost["why_not_known"]
-        option = " (give --region)" if reason == "the region is not known" else ""
+        option = " (give the region)" if reason == "the region is not known" else ""
         return f"Its maximum cost is not known: {reason}{option}.{rate}"
     about_text = "about " if cost["estimated"] else ""
     amount = f"At most {about_text}{format_usd(cost['at_most_usd'])}"
