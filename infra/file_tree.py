@@ -46,7 +46,7 @@ def _entries(root: Path) -> Iterator[tuple[Path, str, bool]]:
 
 
 def pack_folder(folder: Path, target: Path) -> Path:
-    """Writes a zip of a folder, always with the same bytes, and returns its path."""
+    """Writes a zip of a folder, with the same bytes for one version of zlib. Returns its path."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), (1980, 1, 1, 0, 0, 0))

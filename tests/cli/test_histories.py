@@ -67,7 +67,7 @@ def test_the_users_own_file_is_read_by_default(home: Path, run: Run) -> None:
     arguments = ("account", ACCOUNT, "--output", "json")
     missing = run(*arguments)
     assert missing.exit_code == Exit.NOT_FOUND
-    assert "make one with `sageaudit scan`" in missing.stderr
+    assert "`sageaudit scan` makes one" in missing.stderr
     with histories.open_history(None, None, None, None, create=True, warn=print_message) as source:
         source.history.record(replace(entry_ending_at("job", yesterday()), run_summary=None))
         assert source.name == str(home / "history.db") == str(histories.default_path())

@@ -104,7 +104,7 @@ class _Fish(_WholeWord, FishComplete):
 
 
 class _AwsName(Exception):
-    """Stands for any name of boto3 and botocore, and for their names: a class or a function."""
+    """Replaces every class and function of boto3 and botocore, and their attributes."""
 
     def __init__(self, *_: object, **__: object) -> None:
         super().__init__()
