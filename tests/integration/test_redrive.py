@@ -97,7 +97,7 @@ def test_jobs_and_audits_that_were_given_up_are_audited_and_notified_after_a_red
             current_scene.aws.sagemaker.add(job)
             sent(current_scene, "TriggerFinishedJobsDeadLetters", delivered(job), **attributes)
         shown = redrive(current_scene, "finished", "--dry-run")
-        assert {letter["job"] for letter in shown["letters"]} == {crashed.arn, aged.arn}
+        assert {letter["subject"] for letter in shown["letters"]} == {crashed.arn, aged.arn}
         assert {letter["reason"] for letter in shown["letters"]} == {"no_reason", "abandoned"}
         assert redrive(current_scene, "finished")["counts"]["moved"] == 2
         current_scene.aws.advance()
