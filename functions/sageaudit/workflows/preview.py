@@ -109,7 +109,7 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
         return no_digest_reason
     ledger = _ReadOnlyLedger.for_source(source)
     registry = None
-    if source.session is not None:
+    if source.is_table:
         registry = DynamoMemberRegistry(client(source.session, "dynamodb"), source.name)
     deps = weekly.DigestDependencies(
         source.history,
@@ -119,7 +119,7 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
         {},
         registry=registry,
         installed_at=source.installed_at,
-        is_deployment=source.session is not None,
+        is_deployment=source.is_table,
     )
     week = weekly.last_finished_week(policy, now)
     digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)
@@ -135,7 +135,7 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
 
 def history_location(source: HistorySource) -> HistoryLocation:
     """Returns the history's location for commands that work in any folder."""
-    if source.session is not None:
+    if source.is_table:
         return HistoryLocation.for_table(source.name, source.session.region_name)
     is_default = not source.name or source.name == str(histories.default_path())
     return DEFAULT_HISTORY if is_default else HistoryLocation(("--history", source.name))
@@ -149,7 +149,7 @@ class _ReadOnlyLedger(Struct, frozen=True):
     @classmethod
     def for_source(cls, source: HistorySource) -> Self:
         """Returns the ledger in the source's table."""
-        if source.session is None:
+        if not source.is_table:
             return cls(None)
         return cls(DynamoAlertLedger(client(source.session, "dynamodb"), source.name))
 

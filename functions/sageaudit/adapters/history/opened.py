@@ -43,11 +43,16 @@ class HistorySource(Struct, frozen=True):
     warn: Callable[[str], None] = lambda _: None
 
     @property
+    def is_table(self) -> bool:
+        """Whether the history is the table of a deployment, and not a file."""
+        return self.session is not None
+
+    @property
     def location_text(self) -> str:
         """The history's location for people: a file's path, or `the table sageaudit
         in eu-west-1`.
         """
-        if self.session is None:
+        if not self.is_table:
             return self.name
         return f"the table {self.name} in {self.session.region_name}"
 
@@ -56,7 +61,7 @@ class HistorySource(Struct, frozen=True):
 
         Raises AwsError or MalformedData.
         """
-        if self.session is None:
+        if not self.is_table:
             return None
         # boto3 is imported only for tables.
         from sageaudit.adapters.aws.clients import client  # noqa: PLC0415
@@ -76,7 +81,7 @@ class HistorySource(Struct, frozen=True):
     def _warn_about_unreadable(self) -> None:
         if not (count := len(self.history.take_unreadable())):
             return
-        option = "--history" if self.session is None else "--table"
+        option = "--table" if self.is_table else "--history"
         command = f"sageaudit doctor {option} {shlex.quote(self.name)}"
         lacks, named = ("1 stored item that cannot be read", "it")
         if count > 1:

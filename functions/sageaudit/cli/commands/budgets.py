@@ -67,7 +67,7 @@ def budgets(
             day,
             today,
             source.installed_at(),
-            is_deployment=source.session is not None,
+            is_deployment=source.is_table,
         )
         months = read_budget_months(source.history, policy.budgets, day, covered, read_counts)
     last_day = min(months[0].last_day, today)

@@ -27,6 +27,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
+from sageaudit.domain.money import CENT
 
 _IDLE_MIN_USD = Decimal(10)
 """A message shows idle capacity if at least this many USD of it are in no finding, at list price.
@@ -37,7 +38,6 @@ cost about $10 at the cheapest rates."""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
 """Idle hours are normal up to this share of the paid hours. A vCPU is half a core, so half of the
 vCPUs can be all of the cores. Our choice."""
-_CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
 """A figure is corrected only if it changed by at least this many USD. Our choice: late metrics
@@ -344,4 +344,4 @@ def should_show_idle(idle_capacity: IdleCapacityDocument | None) -> bool:
 
 def _cents(amount: Decimal | None) -> Decimal | None:
     """Rounds USD to the cent, as late metrics may change an amount by a fraction of a cent."""
-    return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)
+    return None if amount is None else amount.quantize(CENT, ROUND_HALF_UP)

@@ -12,6 +12,7 @@ from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import shared_name
+from sageaudit.domain.money import CENT
 from sageaudit.output.html.cards import change_cards
 from sageaudit.output.html.contents import AccountReport, PreviousPeriod
 from sageaudit.output.html.job_table import family_name
@@ -42,7 +43,6 @@ from sageaudit.output.text.words import count_text
 _MAX_CHANGES = 10
 _MONTH_DAYS = 30
 _ZERO = Decimal(0)
-_CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
 _RESULTS_TITLE = "Results of recommendations"
 _MONTH_TITLE = "In 30 days"
@@ -130,7 +130,7 @@ def _tiles(report: AccountReport) -> Markup:
 
 def _change_text(current: Figure, previous: Figure | None) -> str | None:
     """Returns `$4.20 before (+12%)`, or None if the previous amount is unknown or under a cent."""
-    if previous is None or (previous.usd or _ZERO) < _CENT:
+    if previous is None or (previous.usd or _ZERO) < CENT:
         return None
     change_percent_text = percent_change_text(current, previous, places=0) if current.usd else None
     return (

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.money import CENT
 from sageaudit.output.text.money import Figure, percent_text
 from sageaudit.output.text.untrusted import for_html
 from sageaudit.structs import replace
@@ -38,7 +39,6 @@ _LOADING_ATTRIBUTES = frozenset(
 )
 _LINK_PREFIXES = ("#", "https://", "data:,")
 _NO_DOLLARS = "$0.00"
-_CENT = Decimal("0.01")
 
 
 def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
@@ -231,7 +231,7 @@ def waterfall(
         left_usd -= usd
         size = replace(step_figure, usd=abs(usd))
         cells = (
-            str(size).replace("$", "−$") if usd >= _CENT else str(size),
+            str(size).replace("$", "−$") if usd >= CENT else str(size),
             percent_text(usd, total_usd) if total_usd and usd > 0 else "",
         )
         start_usd = min(left_usd, left_usd + usd)

@@ -9,11 +9,9 @@ from typing import Any
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import duration_text
-from sageaudit.domain.money import format_rate, format_usd
+from sageaudit.domain.money import CENT, format_rate, format_usd
 from sageaudit.domain.request.forecast import DurationBasis
-from sageaudit.output.text.words import assignment_line, count_text
-
-_ONE_CENT = Decimal("0.01")
+from sageaudit.output.text.words import assignment_line, count_text, setting_text
 
 
 def cost_text(cost: dict[str, Any], kind: str) -> str:
@@ -39,7 +37,7 @@ def cost_text(cost: dict[str, Any], kind: str) -> str:
         return f"{amount}: {time_text}.{missing}{estimate_text}"
     attempts, volumes_usd = cost["attempts"], cost["volumes_usd"]
     attempts_text = f"{attempts} attempts (RetryPolicies), each " if attempts > 1 else ""
-    if volumes_usd and volumes_usd >= _ONE_CENT:
+    if volumes_usd and volumes_usd >= CENT:
         hourly_text += f" for instances and {format_usd(volumes_usd)} for volumes,"
     default = ", AWS's default" if cost["limit_is_default"] else ""
     notes = f"{date_text}{missing}{estimate_text}"
@@ -95,7 +93,8 @@ def fix_text(fix: dict[str, Any], source: str) -> str:
     if source == "api" and fix["old"] is None:
         return f"{fix['parameter']} -> {fix['new']}"
     old = fix["old"]
-    old_text = "not set" if old is None else str(old).lower() if isinstance(old, bool) else str(old)
+    value_text = old if isinstance(old, str) else setting_text(old)
+    old_text = "not set" if old is None else value_text
     pipeline_parameter = fix["pipeline_parameter"]
     origin = (
         f", the default of the pipeline parameter {pipeline_parameter}"

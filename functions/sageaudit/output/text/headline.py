@@ -12,7 +12,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import is_standing
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.money import format_usd
+from sageaudit.domain.money import CENT, format_usd
 from sageaudit.output.text.amounts import (
     Amounts,
     document_amounts,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # only commands that compare with the bill load it
     from sageaudit.domain.reconcile.coverage import Coverage
 
 _ZERO = Decimal(0)
-_CENT = Decimal("0.01")
 _MAX_PERCENT = Decimal(100)
 _MAX_NAMES = 4
 _FULL_COST = "the full cost"
@@ -113,7 +112,7 @@ def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None
     ]
     candidates.append(possible)
     largest = max(candidates, key=lambda figure: figure.upper_end or _ZERO)
-    return largest if (largest.upper_end or _ZERO) >= _CENT else None
+    return largest if (largest.upper_end or _ZERO) >= CENT else None
 
 
 def _exempt_saving_text(document: AuditDocument) -> str | None:
@@ -154,7 +153,7 @@ def account_headline(total: Sums) -> str:
     )
     if not waste_text and amounts.avoidable.usd is None:
         waste_text = "it is not known how much of it was avoidable"
-    if not waste_text and (amounts.possible.upper_end or _ZERO) >= _CENT:
+    if not waste_text and (amounts.possible.upper_end or _ZERO) >= CENT:
         waste_text = f"trial runs may save {amounts.possible}"
     if not waste_text and (finding_count := sum(rule.findings for rule in total.rules.values())):
         findings_text = count_text(finding_count, "finding")
